@@ -1,0 +1,38 @@
+// How an engine is spoken to: plain data, so that it crosses into load workers.
+
+/** Where a running server answers. */
+export interface EngineEndpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The shape of a request body for one engine. */
+export interface Dialect {
+  readonly endpoint: 'completions' | 'chat';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Fields of every body; `prompt` (or `messages`) and `max_tokens` are added per request. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Series in /metrics, without labels, that V17-V19 and the reconciliation read. */
+export interface MetricNames {
+  readonly prefixHits: string;
+  readonly preemptions: string;
+  readonly promptTokens: string;
+  readonly generationTokens: string;
+  readonly requestSuccess: string;
+  readonly running: string;
+  readonly waiting: string;
+}
+
+/** vLLM's v1 names; the mock engine speaks them too. */
+export const VLLM_METRICS: MetricNames = {
+  prefixHits: 'vllm:prefix_cache_hits_total',
+  preemptions: 'vllm:num_preemptions_total',
+  promptTokens: 'vllm:prompt_tokens_total',
+  generationTokens: 'vllm:generation_tokens_total',
+  requestSuccess: 'vllm:request_success_total',
+  running: 'vllm:num_requests_running',
+  waiting: 'vllm:num_requests_waiting',
+};

@@ -1,0 +1,125 @@
+// An experiment after its config file was checked and every default filled in. `config/` makes it; everyone reads it.
+
+import type { Slo } from './slo.ts';
+
+export const EXPERIMENT_SCHEMA = 'tokbench.experiment/1';
+
+export type Profile = 'standard' | 'thorough' | 'shortened';
+
+/** Values of engine command-line flags by name without dashes: true means the bare flag, false `--no-flag`. */
+export type EngineArgs = Readonly<Record<string, string | number | boolean>>;
+
+export interface ModelSpec {
+  /** Folder or repository of the model, as the engine takes it. Ignored by the mock. */
+  readonly path: string;
+  readonly revision: string | null;
+  readonly servedName: string;
+  /** Half-open range [lo, hi) of token ids that prompts may use, specials outside it (METHOD 1.1). */
+  readonly tokenIds: readonly [number, number];
+  readonly maxModelLen: number;
+}
+
+interface EngineCommon {
+  readonly host: string;
+  /** 0 picks a free port for every launch. */
+  readonly port: number;
+  readonly args: EngineArgs;
+  readonly env: Readonly<Record<string, string>>;
+  /** Largest number of sequences that the server runs at once: the slots of `full`. */
+  readonly maxSeqs: number;
+  readonly readinessTimeoutS: number;
+}
+
+export interface MockEngineSpec extends EngineCommon {
+  readonly kind: 'mock';
+  /** Seconds from process start to readiness. */
+  readonly startupS: number;
+}
+
+export interface VllmEngineSpec extends EngineCommon {
+  readonly kind: 'vllm';
+  /** The `vllm` program: a path (relative to the config file) or a name on the PATH. */
+  readonly command: string;
+}
+
+export type EngineSpec = MockEngineSpec | VllmEngineSpec;
+
+export type GpuSpec =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'simulated'; readonly samplePeriodMs: number }
+  | { readonly kind: 'nvml'; readonly uuid: string | null; readonly samplePeriodMs: number };
+
+/** A clock to lock to: in MHz, or as a fraction of the board's maximum SM clock (METHOD 4.5). */
+export type ClockLockSpec = { readonly mhz: number } | { readonly fraction: number };
+
+export interface ArmSpec {
+  readonly id: string;
+  readonly description: string | null;
+  readonly engineArgs: EngineArgs;
+  readonly engineEnv: Readonly<Record<string, string>>;
+  readonly lockSmClock: ClockLockSpec | null;
+  readonly powerCapW: number | null;
+}
+
+/** One open-loop traffic pattern. Phase lengths in seconds (METHOD 1.1). */
+export interface LoadSpec {
+  readonly id: string;
+  readonly kind: 'poisson';
+  /** Arrivals per second. */
+  readonly rate: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  readonly warmupS: number;
+  readonly windowS: number;
+  readonly tailS: number;
+  readonly drainS: number;
+}
+
+/** Closed loop at `concurrency` slots until power is steady (METHOD 1.11). */
+export interface SoakSpec {
+  readonly concurrency: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  readonly minS: number;
+  readonly maxS: number;
+  /** Length of the two successive windows whose mean power must agree. */
+  readonly compareS: number;
+}
+
+export interface PhaseSpec {
+  /** Before any server start, no context on the device; 0 leaves it out. */
+  readonly bareIdleS: number;
+  readonly soak: SoakSpec;
+  readonly idleSettleS: number;
+  readonly idleMeasureS: number;
+  /** Pause between loads. */
+  readonly gapS: number;
+}
+
+export interface CrosscheckSpec {
+  /** The `vllm` program that has `bench serve`. */
+  readonly command: string;
+  /** Tokenizer folder handed to it. */
+  readonly tokenizer: string;
+  readonly numPrompts: number;
+}
+
+export interface Experiment {
+  readonly schema: typeof EXPERIMENT_SCHEMA;
+  readonly name: string;
+  readonly seed: number;
+  readonly profile: Profile;
+  /** Names of phases below METHOD's minima; empty unless the profile is `shortened`. */
+  readonly shortened: readonly string[];
+  readonly repeats: number;
+  readonly slo: Slo;
+  readonly sensitivitySlos: readonly Slo[];
+  readonly model: ModelSpec;
+  readonly engine: EngineSpec;
+  readonly gpu: GpuSpec;
+  readonly arms: readonly ArmSpec[];
+  readonly loads: readonly LoadSpec[];
+  readonly phases: PhaseSpec;
+  readonly loadWorkers: number;
+  readonly crosscheck: CrosscheckSpec | null;
+}

@@ -1,0 +1,14 @@
+// The words of the house. The only barrel: core is imported by everyone and imports nothing of ours.
+
+export * from './cell.ts';
+export * from './dialect.ts';
+export * from './errors.ts';
+export * from './experiment.ts';
+export * from './ids.ts';
+export * from './json.ts';
+export * from './outcome.ts';
+export * from './requests.ts';
+export * from './sim-protocol.ts';
+export * from './slo.ts';
+export * from './telemetry.ts';
+export * from './time.ts';

@@ -1,0 +1,37 @@
+// How to start, probe, drive, read and stop a server. One implementation per engine; the runner knows only this.
+
+import type { Dialect, EngineEndpoint, MetricNames, Ns } from '../core/index.ts';
+
+export interface Canary {
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  readonly elapsedMs: number;
+}
+
+export interface StopReport {
+  readonly signals: readonly string[];
+  readonly elapsedMs: number;
+  /** Process ids that still carried the run's tag after SIGKILL and a sweep. Empty is the promise. */
+  readonly survivors: readonly number[];
+}
+
+export interface RunningEngine {
+  readonly endpoint: EngineEndpoint;
+  readonly dialect: Dialect;
+  readonly metricNames: MetricNames;
+  readonly pid: number;
+  /** /proc start time of the leader in clock ticks, null where /proc is missing. */
+  readonly startTime: string | null;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly version: string | null;
+  readonly effective: Readonly<Record<string, unknown>>;
+  readonly canary: Canary;
+  readonly readyAtNs: Ns;
+  /** Resolves with a sentence when the leader exits or the server stops answering by itself. Never rejects. */
+  readonly died: Promise<string>;
+  /** Raw /metrics text, null when the server does not answer. */
+  scrape(timeoutMs: number): Promise<string | null>;
+  /** SIGTERM to the leader, 5 s, SIGKILL to the group, sweep for survivors by environment tag. Idempotent. */
+  stop(): Promise<StopReport>;
+}

@@ -1,0 +1,48 @@
+// One interface for every GPU: real through NVML, or simulated. All calls are synchronous for NVML's sake in a
+// worker thread; the simulated client answers over a socket, hence promises at this border.
+
+import type { GpuSample } from '../core/index.ts';
+
+export interface GpuIdentity {
+  readonly kind: 'nvml' | 'simulated';
+  /** True for anything that is not a real board, the C stub included. */
+  readonly synthetic: boolean;
+  readonly name: string;
+  readonly uuid: string;
+  readonly driver: string;
+  readonly pciBusId: string;
+  readonly memoryBytes: number;
+}
+
+export interface GpuLimits {
+  readonly defaultLimitW: number;
+  readonly minLimitW: number;
+  readonly maxLimitW: number;
+  readonly maxSmClockMhz: number;
+  /** Supported SM clocks at the maximum memory clock, descending. */
+  readonly supportedSmClocksMhz: readonly number[];
+}
+
+export interface GpuProcess {
+  readonly pid: number;
+  readonly memoryBytes: number | null;
+}
+
+/** A device for control and preflight. The sampler opens its own in its own thread. */
+export interface GpuDevice {
+  readonly identity: GpuIdentity;
+  readonly limits: GpuLimits;
+  /** One full reading; absent fields are NaN, the stamp is absolute-monotonic minus `originNs`. */
+  read(originNs: bigint): Promise<GpuSample>;
+  /** Locks the SM clock to the nearest supported clock at or below `mhz`; returns it. */
+  lockSmClock(mhz: number): Promise<number>;
+  resetSmClock(): Promise<void>;
+  setPowerLimitW(watts: number): Promise<void>;
+  processes(): Promise<readonly GpuProcess[]>;
+  close(): Promise<void>;
+}
+
+/** How to open a device: plain data, so that it crosses into worker threads and the watchdog process. */
+export type GpuAddress =
+  | { readonly kind: 'simulated'; readonly socketPath: string }
+  | { readonly kind: 'nvml'; readonly uuid: string | null; readonly libraryPath: string | null };
