@@ -1,0 +1,98 @@
+// What is asked: prompts of exact token ids whose first four are a salt, so that no prefix cache can help (METHOD 1.1).
+
+import { ConfigError } from '../core/index.ts';
+import { labelStream, type RandomStream } from './rng.ts';
+
+/** Ordinals of the salt counter: the canary, the soak, and the first load in config order. */
+export const CANARY_ORDINAL = 0;
+export const SOAK_ORDINAL = 1;
+export const FIRST_LOAD_ORDINAL = 2;
+
+/** Token ids that carry the salt: no prompt may be shorter. */
+export const SALT_TOKENS = 4;
+export const ATTEMPTS_PER_ORDINAL = 64;
+export const INDICES_PER_ATTEMPT = 2 ** 20;
+
+export interface PromptSourceSpec {
+  /** Label of the arrivals; `|prompts` is appended here. */
+  readonly label: string;
+  /** Half-open range [lo, hi) of ids, specials outside it. */
+  readonly tokenIds: readonly [number, number];
+  readonly ordinal: number;
+  /** From 1. */
+  readonly attempt: number;
+  /** Arrival index of the first prompt, from 0. */
+  readonly firstIndex: number;
+}
+
+/** Hands out prompts one after the other, in arrival order. */
+export interface PromptSource {
+  /**
+   * The next prompt.
+   * @throws ConfigError `prompt_too_short` below four ids, `vocabulary_too_small` when the id range cannot hold the
+   * salt, `salt_exhausted` past 2^20 requests or 63 attempts, where salts would repeat.
+   */
+  next(length: number): Int32Array;
+  /** The same, written into `target` from `offset` on. */
+  fill(target: Int32Array, offset: number, length: number): void;
+}
+
+/** Counter of a request: unique to (load, attempt, index) within a launch. */
+export function saltCounter(ordinal: number, attempt: number, index: number): number {
+  return (ordinal * ATTEMPTS_PER_ORDINAL + attempt) * INDICES_PER_ATTEMPT + index;
+}
+
+/** True when `tokenIds` has enough ids to write `counter` in four digits. */
+export function saltFits(tokenIds: readonly [number, number], counter: number): boolean {
+  return counter < (tokenIds[1] - tokenIds[0]) ** SALT_TOKENS;
+}
+
+/** A source of salted prompts of exact length. Equal specs give equal prompts. */
+export function promptSource(spec: PromptSourceSpec): PromptSource {
+  const stream = labelStream(`${spec.label}|prompts`);
+  let index = spec.firstIndex;
+  const fill = (target: Int32Array, offset: number, length: number): void => {
+    checkPrompt(spec, index, length);
+    writePrompt(target.subarray(offset, offset + length), spec, index, stream);
+    index += 1;
+  };
+  return {
+    fill,
+    next(length) {
+      checkPrompt(spec, index, length);
+      const prompt = new Int32Array(length);
+      fill(prompt, 0, length);
+      return prompt;
+    },
+  };
+}
+
+function writePrompt(target: Int32Array, spec: PromptSourceSpec, index: number, stream: RandomStream): void {
+  const [lo, hi] = spec.tokenIds;
+  const radix = hi - lo;
+  let rest = saltCounter(spec.ordinal, spec.attempt, index);
+  for (let digit = SALT_TOKENS - 1; digit >= 0; digit--) {
+    target[digit] = lo + (rest % radix);
+    rest = Math.floor(rest / radix);
+  }
+  for (let position = SALT_TOKENS; position < target.length; position++) target[position] = lo + stream.below(radix);
+}
+
+function checkPrompt(spec: PromptSourceSpec, index: number, length: number): void {
+  const { ordinal, attempt, tokenIds } = spec;
+  if (!Number.isSafeInteger(length) || length < SALT_TOKENS) {
+    throw new ConfigError('prompt_too_short', `a prompt of ${length} tokens cannot hold the salt of ${SALT_TOKENS}`, {
+      advice: `Ask for at least ${SALT_TOKENS} prompt tokens.`,
+    });
+  }
+  if (attempt < 1 || attempt >= ATTEMPTS_PER_ORDINAL || index < 0 || index >= INDICES_PER_ATTEMPT) {
+    throw new ConfigError('salt_exhausted', `attempt ${attempt}, request ${index}: its salt would repeat another one`, {
+      advice: 'Shorten the load or lower its rate: a load has at most 2^20 requests and 63 attempts.',
+    });
+  }
+  if (!saltFits(tokenIds, saltCounter(ordinal, attempt, index))) {
+    throw new ConfigError('vocabulary_too_small', `token ids [${tokenIds.join(', ')}) are too few for unique prompts`, {
+      advice: 'Widen model.tokenIds: a few hundred ids are enough for any number of loads.',
+    });
+  }
+}
