@@ -28,16 +28,33 @@ export interface GpuProcess {
   readonly memoryBytes: number | null;
 }
 
+/** Which fields a reading asks for: `fast` is the counter and power, `all` adds the slow ones (METHOD 1.9). */
+export type ReadScope = 'fast' | 'all';
+
+/** What the two levers read back as. */
+export interface GpuControls {
+  /** The limit that was asked for (not the enforced one, which may be lower); null when it cannot be read. */
+  readonly powerLimitW: number | null;
+  /** NVML has no getter for a clock lock: `unreadable` there. */
+  readonly smClockLock: 'unlocked' | 'unreadable' | { readonly minMhz: number; readonly maxMhz: number };
+}
+
 /** A device for control and preflight. The sampler opens its own in its own thread. */
 export interface GpuDevice {
   readonly identity: GpuIdentity;
   readonly limits: GpuLimits;
-  /** One full reading; absent fields are NaN, the stamp is absolute-monotonic minus `originNs`. */
-  read(originNs: bigint): Promise<GpuSample>;
+  /** Calls of `read` that failed so far, by `call: CODE`; each left NaN in its sample. */
+  readonly readErrors: ReadonlyMap<string, number>;
+  /**
+   * One reading (all fields unless told otherwise); absent and failing fields are NaN, it never rejects. The stamp is
+   * the end of the counter call, absolute-monotonic minus `originNs`.
+   */
+  read(originNs: bigint, scope?: ReadScope): Promise<GpuSample>;
   /** Locks the SM clock to the nearest supported clock at or below `mhz`; returns it. */
   lockSmClock(mhz: number): Promise<number>;
   resetSmClock(): Promise<void>;
   setPowerLimitW(watts: number): Promise<void>;
+  controls(): Promise<GpuControls>;
   processes(): Promise<readonly GpuProcess[]>;
   close(): Promise<void>;
 }

@@ -1,0 +1,46 @@
+// Starts a GPU process for a test and gives its socket; ends it afterwards.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectSim } from '../../src/gpu/simulated/client.ts';
+
+export interface TestGpu {
+  readonly socketPath: string;
+  readonly child: ChildProcess;
+  send(verb: string, fields?: Record<string, string | number | bigint>): Promise<Readonly<Record<string, string>>>;
+  stop(): Promise<void>;
+}
+
+const SERVER = join(import.meta.dirname, 'gpu-server.ts');
+
+/** Resolves when the server answers on its socket. */
+export async function startTestGpu(): Promise<TestGpu> {
+  const folder = mkdtempSync(join(tmpdir(), 'tokbench-test-gpu-'));
+  const socketPath = join(folder, 'gpu.sock');
+  const child = spawn(process.execPath, [SERVER, socketPath], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the test GPU exited with ${code}`)));
+    child.stdout!.once('data', () => resolve());
+  });
+  return {
+    socketPath,
+    child,
+    async send(verb, fields = {}) {
+      const client = await connectSim(socketPath);
+      try {
+        return (await client.request(verb, fields)).fields;
+      } finally {
+        await client.close();
+      }
+    },
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGKILL');
+        await new Promise((resolve) => child.once('exit', resolve));
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { GpuAddress } from '../../src/gpu/device.ts';
+import { type Sampler, startSampler } from '../../src/telemetry/sampler.ts';
+import { parseSpool } from '../../src/telemetry/spool.ts';
+import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
+import { until } from '../support/until.ts';
+
+let gpu: TestGpu;
+let folder: string;
+let sampler: Sampler | null = null;
+const originNs = process.hrtime.bigint();
+const nowNs = () => Number(process.hrtime.bigint() - originNs);
+
+const address = (): GpuAddress => ({ kind: 'simulated', socketPath: gpu.socketPath });
+const start = () => startSampler({ address: address(), originNs, periodMs: 20, spoolPath: join(folder, 'gpu.jsonl') });
+
+/** Starts a sampler and also gives the thread behind it. */
+async function startWithThread(): Promise<{ sampler: Sampler; worker: Worker }> {
+  let worker: Worker | undefined;
+  process.once('worker', (created: Worker) => {
+    worker = created;
+  });
+  const started = await start();
+  return { sampler: started, worker: worker! };
+}
+
+beforeEach(async () => {
+  gpu = await startTestGpu();
+  folder = mkdtempSync(join(tmpdir(), 'tokbench-sampler-'));
+});
+
+afterEach(async () => {
+  await sampler?.stop();
+  sampler = null;
+  await gpu.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('sampler on the simulated GPU', () => {
+  test('a slice holds the samples of its half-open interval, stamped at the end of the call', async () => {
+    sampler = await start();
+    const fromNs = nowNs();
+    await until(async () => (await sampler!.slice(fromNs, Infinity)).count >= 15);
+    const all = await sampler.slice(fromNs, Infinity);
+    const [first, third] = [all.atNs[0]!, all.atNs[2]!];
+    const cut = await sampler.slice(first, third);
+    expect([...cut.atNs]).toEqual([first, all.atNs[1]]);
+    expect(all.callNs.every((ns) => ns > 0)).toBe(true);
+    expect(all.atNs.every((at, index) => index === 0 || at > all.atNs[index - 1]!)).toBe(true);
+  });
+
+  test('the counter and power are in every sample, the slow fields only now and then', async () => {
+    sampler = await start();
+    await until(async () => (await sampler!.slice(0, Infinity)).count >= 30);
+    const table = await sampler.slice(0, Infinity);
+    expect(table.energyMj.some(Number.isNaN)).toBe(false);
+    expect(table.powerInstantMw.some(Number.isNaN)).toBe(false);
+    const slow = table.smClockMhz.filter((value) => !Number.isNaN(value));
+    expect(slow.length).toBeGreaterThanOrEqual(2);
+    expect(slow.length).toBeLessThan(table.count);
+    expect(sampler.latest()).toMatchObject({ smClockMhz: 1980, temperatureC: 50, reasons: 4 });
+  });
+
+  test('mean power comes from the counter', async () => {
+    sampler = await start();
+    await until(async () => {
+      const watts = await sampler!.meanPowerW(0, Infinity);
+      const { count, atNs } = await sampler!.slice(0, Infinity);
+      return watts !== null && atNs[count - 1]! - atNs[0]! > 1e9;
+    });
+    expect(await sampler.meanPowerW(0, Infinity)).toBeGreaterThan(70);
+    expect(await sampler.meanPowerW(0, Infinity)).toBeLessThan(140);
+  });
+
+  test('samples are on disk before the sampler stops', async () => {
+    sampler = await start();
+    const path = join(folder, 'gpu.jsonl');
+    await until(() => parseSpool(readFileSync(path, 'utf8')).length >= 10);
+    await sampler.stop();
+    const table = await sampler.slice(0, Infinity);
+    expect(parseSpool(readFileSync(path, 'utf8')).map((sample) => sample.atNs)).toEqual([...table.atNs]);
+  });
+
+  test('a board that goes away leaves NaN samples and a count, and the sampling goes on', async () => {
+    sampler = await start();
+    await until(async () => (await sampler!.slice(0, Infinity)).count >= 3);
+    await gpu.stop();
+    const fromNs = nowNs();
+    await until(async () => (await sampler!.slice(fromNs, Infinity)).energyMj.filter(Number.isNaN).length >= 3);
+    expect(sampler.errors()).toHaveProperty(['read: simulated_gpu_lost']);
+  });
+
+  test('a thread that is terminated is reported as died and its samples stay', async () => {
+    const started = await startWithThread();
+    sampler = started.sampler;
+    await until(async () => (await sampler!.slice(0, Infinity)).count >= 3);
+    await started.worker.terminate();
+    expect(await sampler.died).toMatch(/sampler thread ended/);
+    expect((await sampler.slice(0, Infinity)).count).toBeGreaterThanOrEqual(3);
+  });
+
+  test('an address where nobody listens is an environment error with advice', async () => {
+    await gpu.stop();
+    await expect(start()).rejects.toMatchObject({ code: 'simulated_gpu_missing', exitCode: 4 });
+  });
+});
