@@ -8,6 +8,7 @@ export * from './ids.ts';
 export * from './json.ts';
 export * from './outcome.ts';
 export * from './requests.ts';
+export * from './salt.ts';
 export * from './sim-protocol.ts';
 export * from './slo.ts';
 export * from './telemetry.ts';

@@ -1,17 +1,14 @@
 // What is asked: prompts of exact token ids whose first four are a salt, so that no prefix cache can help (METHOD 1.1).
 
-import { ConfigError } from '../core/index.ts';
+import {
+  ATTEMPTS_PER_ORDINAL,
+  ConfigError,
+  REQUESTS_PER_ATTEMPT,
+  SALT_TOKENS,
+  saltCounter,
+  saltFits,
+} from '../core/index.ts';
 import { labelStream, type RandomStream } from './rng.ts';
-
-/** Ordinals of the salt counter: the canary, the soak, and the first load in config order. */
-export const CANARY_ORDINAL = 0;
-export const SOAK_ORDINAL = 1;
-export const FIRST_LOAD_ORDINAL = 2;
-
-/** Token ids that carry the salt: no prompt may be shorter. */
-export const SALT_TOKENS = 4;
-export const ATTEMPTS_PER_ORDINAL = 64;
-export const INDICES_PER_ATTEMPT = 2 ** 20;
 
 export interface PromptSourceSpec {
   /** Label of the arrivals; `|prompts` is appended here. */
@@ -35,16 +32,6 @@ export interface PromptSource {
   next(length: number): Int32Array;
   /** The same, written into `target` from `offset` on. */
   fill(target: Int32Array, offset: number, length: number): void;
-}
-
-/** Counter of a request: unique to (load, attempt, index) within a launch. */
-export function saltCounter(ordinal: number, attempt: number, index: number): number {
-  return (ordinal * ATTEMPTS_PER_ORDINAL + attempt) * INDICES_PER_ATTEMPT + index;
-}
-
-/** True when `tokenIds` has enough ids to write `counter` in four digits. */
-export function saltFits(tokenIds: readonly [number, number], counter: number): boolean {
-  return counter < (tokenIds[1] - tokenIds[0]) ** SALT_TOKENS;
 }
 
 /** A source of salted prompts of exact length. Equal specs give equal prompts. */
@@ -85,7 +72,7 @@ function checkPrompt(spec: PromptSourceSpec, index: number, length: number): voi
       advice: `Ask for at least ${SALT_TOKENS} prompt tokens.`,
     });
   }
-  if (attempt < 1 || attempt >= ATTEMPTS_PER_ORDINAL || index < 0 || index >= INDICES_PER_ATTEMPT) {
+  if (attempt < 1 || attempt >= ATTEMPTS_PER_ORDINAL || index < 0 || index >= REQUESTS_PER_ATTEMPT) {
     throw new ConfigError('salt_exhausted', `attempt ${attempt}, request ${index}: its salt would repeat another one`, {
       advice: 'Shorten the load or lower its rate: a load has at most 2^20 requests and 63 attempts.',
     });
