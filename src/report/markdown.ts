@@ -1,0 +1,93 @@
+// report.md: the same answer, tables and figures as the page, short, for a terminal or a code host.
+
+import { escapeMarkdown } from './escape.ts';
+import { utc } from './format.ts';
+import type { ReportFigures } from './html/page.ts';
+import type { ReportModel } from './model.ts';
+import { FORMULAS, NOT_MEASURED } from './prose.ts';
+import { type ArmAnswer, answers, banners } from './summary.ts';
+import { cellsTable } from './tables/cells.ts';
+import { comparisonTable } from './tables/comparison.ts';
+import { clientTable, outcomesTable } from './tables/requests.ts';
+import { type Inline, type Table, textOf } from './tables/table.ts';
+import { validityTable } from './tables/validity.ts';
+
+function inline(item: Inline): string {
+  const text = escapeMarkdown(textOf(item));
+  return typeof item === 'string' ? text : `[${text}](report.html#${encodeURIComponent(item.anchor)})`;
+}
+
+function tableLines(table: Table, marks: readonly string[]): string[] {
+  const title = [...marks, table.title].map(escapeMarkdown).join(' · ');
+  const header = `| ${table.columns.map((column) => escapeMarkdown(column.label)).join(' | ')} |`;
+  const rule = `| ${table.columns.map((column) => (column.align === 'right' ? '--:' : '---')).join(' | ')} |`;
+  const rows = table.rows.map((row) => `| ${row.cells.map(inline).join(' | ')} |`);
+  return [`**${title}**`, '', header, rule, ...rows, '', ...table.notes.flatMap((note) => [escapeMarkdown(note), ''])];
+}
+
+function armLines(arm: ArmAnswer): string[] {
+  const name = `**${escapeMarkdown(arm.arm)}**`;
+  if (arm.empty !== null) return [`- ${name}: ${escapeMarkdown(arm.empty)}`];
+  return arm.cells.map((cell) => {
+    const where = escapeMarkdown([cell.where, ...cell.marks].join(' · '));
+    const figures = cell.figures.map(
+      ({ label, value, limit }) =>
+        `${escapeMarkdown(label)} ${inline(value)}${limit === null ? '' : ` (${escapeMarkdown(limit)})`}`,
+    );
+    return `- ${name}, ${where}: **${escapeMarkdown(cell.badge)}**; ${figures.join('; ')}.`;
+  });
+}
+
+function figureLines(figures: ReportFigures): string[] {
+  const drawn = figures.drawn.flatMap(({ number, spec }) => {
+    const caption = escapeMarkdown(`Figure ${number}. ${spec.title}${spec.cell === null ? '' : ` (${spec.subtitle})`}`);
+    return [`![${escapeMarkdown(spec.alt)}](figures/${spec.name}.png)`, '', caption, ''];
+  });
+  const skipped = figures.skipped.map((item) => `- ${escapeMarkdown(item.name)}: ${escapeMarkdown(item.reason)}`);
+  return [...drawn, ...(skipped.length === 0 ? [] : ['Not drawn, because the input is missing:', '', ...skipped, ''])];
+}
+
+export function markdownText(model: ReportModel, figures: ReportFigures): string {
+  const { manifest, marks } = model;
+  const comparison = comparisonTable(model);
+  const lines = [
+    `# ${[...marks, manifest.experiment].map(escapeMarkdown).join(' · ')}`,
+    '',
+    escapeMarkdown(
+      [
+        manifest.runId,
+        utc(manifest.origin.wallMs),
+        `engine ${manifest.engine.kind} ${manifest.engine.version ?? ''}`.trim(),
+        `energy ${manifest.energy}`,
+      ].join(' · '),
+    ),
+    '',
+    ...banners(model).flatMap((banner) => [`> **${escapeMarkdown(banner.title)}** ${escapeMarkdown(banner.text)}`, '']),
+    '## Answer',
+    '',
+    ...answers(model).flatMap(armLines),
+    '',
+    ...(comparison === null ? [] : tableLines(comparison, marks)),
+    '## Cells',
+    '',
+    ...tableLines(cellsTable(model), marks),
+    '## Figures',
+    '',
+    ...figureLines(figures),
+    '## Validity, requests, client',
+    '',
+    ...tableLines(validityTable(model), marks),
+    ...tableLines(outcomesTable(model), marks),
+    ...tableLines(clientTable(model), marks),
+    '## What the numbers mean',
+    '',
+    ...FORMULAS.map(({ name, text }) => `- **${escapeMarkdown(name)}**: ${escapeMarkdown(text)}`),
+    '',
+    'Not measured:',
+    '',
+    ...NOT_MEASURED.map((item) => `- ${escapeMarkdown(item)}`),
+    '',
+    'Check every stored number and checksum with `tokbench verify DIR`. Details of each cell are in [report.html](report.html).',
+  ];
+  return `${lines.join('\n')}\n`;
+}

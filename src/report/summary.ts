@@ -1,0 +1,125 @@
+// The answer first: for every arm, in plain words, what it served, whether it kept the promise and what it cost in energy.
+
+import { number, p99, withUnit } from './format.ts';
+import { type CellView, exclusions, type ReportModel } from './model.ts';
+import { baselineArm } from './tables/comparison.ts';
+import type { Inline } from './tables/table.ts';
+import { energyPerToken, promise } from './words.ts';
+
+export interface CellAnswer {
+  readonly tone: 'good' | 'bad' | 'warn';
+  /** `keeps the promise`, `breaks the promise`, `INVALID (V12)`. */
+  readonly badge: string;
+  readonly where: string;
+  readonly marks: readonly string[];
+  readonly figures: readonly { readonly label: string; readonly value: Inline; readonly limit: string | null }[];
+  readonly sentence: readonly Inline[];
+}
+
+export interface ArmAnswer {
+  readonly arm: string;
+  readonly isBaseline: boolean;
+  readonly cells: readonly CellAnswer[];
+  /** Why an arm has no cell at all; null when it has. */
+  readonly empty: string | null;
+}
+
+function tone(view: CellView): CellAnswer['tone'] {
+  if (!view.cell.valid) return 'bad';
+  return view.cell.metrics.feasible === true ? 'good' : 'warn';
+}
+
+function figuresOf(view: CellView): CellAnswer['figures'] {
+  const { metrics, slo } = view.cell;
+  const link = (text: string): Inline => ({ text, anchor: view.anchor });
+  return [
+    { label: 'goodput', value: link(withUnit(metrics.goodputTokPerS, 'tok/s')), limit: null },
+    { label: 'p99 TTFT', value: link(p99(metrics.ttft)), limit: `limit ${number(slo.ttftMs, 4)} ms` },
+    { label: 'p99 TPOT', value: link(p99(metrics.tpot)), limit: `limit ${number(slo.tpotMs, 4)} ms` },
+    { label: 'energy', value: link(energyPerToken(view.cell)), limit: null },
+  ];
+}
+
+function sentenceOf(view: CellView): Inline[] {
+  const { metrics, load } = view.cell;
+  const link = (text: string): Inline => ({ text, anchor: view.anchor });
+  const judged = view.cell.valid
+    ? ''
+    : `This cell is invalid (${exclusions(view.cell).join(', ') || 'see rules'}): do not compare it. `;
+  return [
+    `${judged}At ${number(load.rate)} requests per second it ${promise(view.cell)}: `,
+    link(`${number(metrics.attained, 9)} of ${number(metrics.arrivals, 9)}`),
+    ' requests of the window met both limits.',
+  ];
+}
+
+function answer(view: CellView): CellAnswer {
+  const { key, valid } = view.cell;
+  return {
+    tone: tone(view),
+    badge: valid ? promise(view.cell) : `INVALID (${exclusions(view.cell).join(', ') || 'see rules'})`,
+    where: `load ${key.load}, repeat ${key.repeat}${key.attempt === 1 ? '' : `, attempt ${key.attempt}`}`,
+    marks: view.cell.labels,
+    figures: figuresOf(view),
+    sentence: sentenceOf(view),
+  };
+}
+
+function emptyReason(model: ReportModel, arm: string): string {
+  const launches = model.launches.filter((launch) => launch.key.arm === arm);
+  const failure = launches.find((launch) => launch.failure !== null)?.failure;
+  if (failure) return `No cell: ${failure.message} ${failure.advice}`.trim();
+  return launches.length === 0
+    ? `No cell: the run ended (${model.manifest.status}) before this arm was launched.`
+    : 'No cell was finished.';
+}
+
+/** One answer per arm of the config, in its order. */
+export function answers(model: ReportModel): ArmAnswer[] {
+  const baseline = baselineArm(model);
+  return model.manifest.arms.map((arm) => {
+    const cells = model.cells.filter((view) => view.cell.key.arm === arm).map(answer);
+    return { arm, isBaseline: arm === baseline, cells, empty: cells.length > 0 ? null : emptyReason(model, arm) };
+  });
+}
+
+export interface Banner {
+  readonly tone: 'bad' | 'warn';
+  readonly title: string;
+  readonly text: string;
+}
+
+/** What must be known before any number is read. */
+export function banners(model: ReportModel): Banner[] {
+  const { manifest } = model;
+  const list: Banner[] = [];
+  if (model.marks.includes('SYNTHETIC'))
+    list.push({
+      tone: 'bad',
+      title: 'SYNTHETIC',
+      text: 'A simulated GPU and a mock engine made these numbers. They say how the tool works and nothing about any real hardware.',
+    });
+  if (manifest.profile === 'shortened')
+    list.push({
+      tone: 'warn',
+      title: 'shortened',
+      text: `Phases below the method's minima: ${manifest.shortened.join(', ') || 'see the config'}. No registered hypothesis is evaluated on such a run (not_evaluable: shortened).`,
+    });
+  if (manifest.status !== 'complete')
+    list.push({
+      tone: 'bad',
+      title: `run ${manifest.status}`,
+      text: `The run did not complete: ${finished(model)} of ${manifest.plannedCells.length} planned cells are here.`,
+    });
+  for (const failure of manifest.failures)
+    list.push({ tone: 'bad', title: failure.code, text: `${failure.where}: ${failure.message}` });
+  if (manifest.energy === 'none')
+    list.push({
+      tone: 'warn',
+      title: 'energy: none',
+      text: 'There was no GPU to measure. Latency and throughput stand; every energy figure is absent and none is estimated.',
+    });
+  return list;
+}
+
+const finished = (model: ReportModel): number => model.cells.filter((view) => view.cell.status === 'complete').length;

@@ -1,0 +1,58 @@
+// The main table: one row per cell, every number linked to the cell's own section.
+
+import { count, number, p99, percent } from '../format.ts';
+import type { CellView, ReportModel } from '../model.ts';
+import { energyAbsent, energyPerToken, promise, validity } from '../words.ts';
+import { type Column, ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
+
+interface Field {
+  readonly column: Column;
+  readonly value: (view: CellView) => string;
+}
+
+const FIELDS: readonly Field[] = [
+  { column: left('cell'), value: (view) => view.title },
+  { column: left('validity'), value: (view) => [validity(view), ...view.cell.labels].join(', ') },
+  { column: left('SLO at p99'), value: (view) => promise(view.cell) },
+  { column: right('offered, req/s'), value: (view) => number(view.cell.metrics.offeredReqPerS) },
+  { column: right('goodput, tok/s'), value: (view) => number(view.cell.metrics.goodputTokPerS) },
+  { column: right('throughput, tok/s'), value: (view) => number(view.cell.metrics.throughputTokPerS) },
+  { column: right('attained'), value: attained },
+  { column: right('p99 TTFT'), value: (view) => p99(view.cell.metrics.ttft) },
+  { column: right('p99 TPOT'), value: (view) => p99(view.cell.metrics.tpot) },
+  { column: right('energy per token'), value: (view) => energyPerToken(view.cell) },
+  {
+    column: right('mean power, W'),
+    value: (view) => number(view.cell.metrics.energy?.meanPowerW ?? null, 4, energyAbsent(view.cell)),
+  },
+  {
+    column: right('SM clock, MHz'),
+    value: (view) => number(view.cell.metrics.achievedSmClockMhz, 4, energyAbsent(view.cell)),
+  },
+];
+
+const COST: readonly Field[] = [
+  {
+    column: right('$ per million good tokens'),
+    value: (view) => number(view.cell.metrics.cost?.dollarsPerMtok ?? null),
+  },
+];
+
+function attained(view: CellView): string {
+  const { attained: kept, arrivals, attainment } = view.cell.metrics;
+  return `${count(kept)} of ${count(arrivals)} (${percent(attainment)})`;
+}
+
+export function cellsTable(model: ReportModel): Table {
+  const { pricePerHour } = model.manifest;
+  const fields = pricePerHour === null ? FIELDS : [...FIELDS, ...COST];
+  const rows = model.cells.map(
+    (view): Row => ({
+      cells: fields.map((field) => ({ text: field.value(view), anchor: view.anchor })),
+      ...(view.cell.valid ? {} : { tone: 'bad' }),
+    }),
+  );
+  const price =
+    pricePerHour === null ? [] : [`Cost: ${number(pricePerHour)} $ per hour of rent, from the window's goodput.`];
+  return { title: 'Cells', columns: fields.map((field) => field.column), rows, notes: [ENERGY_SCOPE, ...price] };
+}

@@ -1,0 +1,143 @@
+// Everything that one cell's file says in numbers: its own section of the report.
+
+import type { LatencySummary } from '../../core/index.ts';
+import { count, duration, NOT_DEFINED, number, percent, withBound, withUnit } from '../format.ts';
+import type { CellView } from '../model.ts';
+import { energyAbsent } from '../words.ts';
+import { ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
+
+function latencyRow(name: string, summary: LatencySummary): Row {
+  const { p50Ms, p90Ms, p95Ms, p99Ms, p99LoadgenMs, maxMs, meanMs } = summary;
+  const numbers = [meanMs, p50Ms, p90Ms, p95Ms, p99Ms, p99LoadgenMs, maxMs].map((value) => number(value));
+  return { cells: [name, count(summary.n), count(summary.infinite), ...numbers, summary.small ? 'small' : ''] };
+}
+
+export function latencyTable(view: CellView): Table {
+  const { ttft, tpot, itl, e2e, sendLag, ttftFromDispatch } = view.cell.metrics;
+  return {
+    title: 'Latency in ms, over the requests that arrived in the window',
+    columns: [
+      left('metric'),
+      right('n'),
+      right('never completed'),
+      ...['mean', 'p50', 'p90', 'p95', 'p99', 'p99 (LoadGen rank)', 'max'].map(right),
+      left('label'),
+    ],
+    rows: [
+      latencyRow('TTFT', ttft),
+      latencyRow('TPOT', tpot),
+      latencyRow('ITL (no SLO)', itl),
+      latencyRow('E2E', e2e),
+      latencyRow('TTFT from dispatch', ttftFromDispatch),
+      latencyRow('send lag', sendLag),
+    ],
+    notes: [
+      'Nearest rank; means leave out what never completed. small: fewer than 662 members, so the p99 rests on few requests.',
+    ],
+  };
+}
+
+type Pair = readonly [string, string];
+
+function workPairs(view: CellView): Pair[] {
+  const { metrics: m, load, status, statusReason, key } = view.cell;
+  return [
+    ['status', statusReason === null ? status : `${status}: ${statusReason}`],
+    [
+      'load',
+      `${load.kind}, ${number(load.rate)} req/s, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
+    ],
+    ['window', withUnit(m.windowS, 's')],
+    ['attempt', count(key.attempt)],
+    ['arrivals in the window', `${count(m.arrivals)}, ${count(m.dispatched)} dispatched`],
+    [
+      'states',
+      `${count(m.states.completed)} completed, ${count(m.states.truncated)} truncated, ${count(m.states.failed)} failed, ${count(m.states.running)} still running at the drain limit`,
+    ],
+    ['attained', `${count(m.attained)} (${percent(m.attainment)})`],
+    [
+      'offered / dispatched / completed',
+      `${number(m.offeredReqPerS)} / ${number(m.dispatchedReqPerS)} / ${number(m.completedReqPerS)} req/s`,
+    ],
+    ['goodput', `${withUnit(m.goodputTokPerS, 'tok/s')}, ${withUnit(m.goodputReqPerS, 'req/s')}`],
+    ['throughput', withUnit(m.throughputTokPerS, 'tok/s')],
+    ['output tokens in the window', `${number(m.outputTokens, 9)}, of attained requests ${number(m.goodTokens, 9)}`],
+    ['edge imbalance', percent(m.edgeImbalance, 2)],
+    ...(m.singleTokenRequests > 0
+      ? [['requests of one token', `${count(m.singleTokenRequests)} (no TPOT)`] as const]
+      : []),
+  ];
+}
+
+function energyPairs(view: CellView): Pair[] {
+  const { cell } = view;
+  const { energy: e, achievedSmClockMhz } = cell.metrics;
+  if (e === null) return [['energy', energyAbsent(cell)]];
+  const w = cell.windowEnergy;
+  return [
+    ['energy of the window', withBound(e.energyJ, e.boundJ, 'J')],
+    ['mean power', withUnit(e.meanPowerW, 'W', 4)],
+    ['energy per output token', withBound(e.jPerToken, e.jPerTokenBound, 'J/token')],
+    ['energy per good token', withUnit(e.jPerGoodToken, 'J/token', 4)],
+    ['good tokens per joule', number(e.goodTokensPerJoule, 4)],
+    ['energy per prompt and output token', withUnit(e.jPerTotalToken, 'J/token', 4)],
+    ['above the idle of the loaded server', withBound(e.marginalJPerToken, e.marginalJPerTokenBound, 'J/token')],
+    ['above the idle of the bare board', withUnit(e.aboveBareJPerToken, 'J/token', 4)],
+    [
+      'idle power loaded / bare',
+      `${withUnit(e.idleLoadedW, 'W', 3, 'not measured')} / ${withUnit(e.idleBareW, 'W', 3, 'not measured')}`,
+    ],
+    ['achieved SM clock', withUnit(achievedSmClockMhz, 'MHz', 4)],
+    ...(w === null
+      ? []
+      : ([
+          ['counter change points', count(w.changePoints)],
+          [
+            'trapezoid of power (cross-check)',
+            `${withUnit(w.trapezoidJ, 'J', 4)}, field ${w.powerField ?? 'none'}, disagreement ${percent(w.disagreement, 2)}`,
+          ],
+          ['raw linear reading (comparison)', withUnit(w.rawLinearJ, 'J', 4)],
+          ['sample gaps', `longest ${duration(w.maxGapNs)}, coverage ${percent(w.coverage, 2)}`],
+        ] as const)),
+  ];
+}
+
+function controlPairs(view: CellView): Pair[] {
+  const { requestedLockMhz, targetLockMhz, requestedCapW, enforcedLimitW, defaultLimitW } = view.cell.control;
+  const lock =
+    requestedLockMhz === null
+      ? 'none'
+      : `${number(requestedLockMhz, 4)} MHz asked, ${withUnit(targetLockMhz, 'MHz', 4, 'nothing')} set`;
+  const cap =
+    requestedCapW === null
+      ? 'none'
+      : `${number(requestedCapW, 4)} W asked, ${withUnit(enforcedLimitW, 'W', 4, 'nothing')} read back`;
+  return [
+    ['clock lock', lock],
+    ['power cap', defaultLimitW === null ? cap : `${cap} (default limit ${withUnit(defaultLimitW, 'W', 4)})`],
+  ];
+}
+
+function costPairs(view: CellView): Pair[] {
+  const { cost } = view.cell.metrics;
+  if (cost === null) return [];
+  return [
+    [
+      'cost',
+      `${withUnit(cost.dollarsPerMtok, '$ per million good tokens')} at ${number(cost.pricePerHour)} $ per hour`,
+    ],
+    ['good tokens per $', number(cost.goodTokensPerDollar, 4)],
+  ];
+}
+
+/** What the cell measured beside latency, as pairs. */
+export function numbersTable(view: CellView): Table {
+  const control = view.cell.gpu.kind === 'none' ? [] : controlPairs(view);
+  const pairs = [...workPairs(view), ...energyPairs(view), ...control, ...costPairs(view)];
+  return {
+    title: 'Work and energy',
+    columns: [left('what'), right('value')],
+    rows: pairs.map(([what, value]): Row => ({ cells: [what, value === '' ? NOT_DEFINED : value] })),
+    notes: [ENERGY_SCOPE],
+  };
+}
