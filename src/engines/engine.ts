@@ -13,6 +13,8 @@ export interface StopReport {
   readonly elapsedMs: number;
   /** Process ids that still carried the run's tag after SIGKILL and a sweep. Empty is the promise. */
   readonly survivors: readonly number[];
+  /** Set when survivors could not be looked for, with the reason. */
+  readonly note?: string;
 }
 
 export interface RunningEngine {

@@ -1,0 +1,74 @@
+// The environment of an engine: an allow-list of what is inherited, what the plan sets, and what may be written down.
+
+import { RUN_TAG } from './members.ts';
+
+/**
+ * Inherited when present. Everything else stays out: a stray VLLM_ or OMP_ variable of the shell would change results
+ * without appearing anywhere.
+ */
+const INHERITED: readonly string[] = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+  'LD_LIBRARY_PATH',
+  'LD_PRELOAD',
+  'CUDA_HOME',
+  'NVIDIA_VISIBLE_DEVICES',
+  'NVIDIA_DRIVER_CAPABILITIES',
+  'HF_HOME',
+  'HF_HUB_CACHE',
+  'HF_HUB_OFFLINE',
+  'HF_ENDPOINT',
+  'HF_TOKEN',
+  'HUGGING_FACE_HUB_TOKEN',
+  'XDG_CACHE_HOME',
+  'XDG_CONFIG_HOME',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'REQUESTS_CA_BUNDLE',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+];
+
+const SECRET = /(^|_)(token|secret|password|passwd|credentials?|key|proxy)(_|$)/i;
+const SECRET_FLAG = /^--(hf-token|api-key)(=|$)/;
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** Later sources win. The run's tag comes last, so that nothing can take it away. */
+export function engineEnvironment(
+  host: Readonly<Record<string, string | undefined>>,
+  runId: string,
+  ...sources: readonly Environment[]
+): Environment {
+  const inherited = Object.fromEntries(
+    INHERITED.flatMap((name) => (host[name] === undefined ? [] : [[name, host[name]]])),
+  );
+  return Object.assign({}, inherited, ...sources, { [RUN_TAG]: runId });
+}
+
+/** The same environment with every value that may be a secret replaced: this one may go to disk. */
+export function redacted(environment: Environment): Environment {
+  return Object.fromEntries(
+    Object.entries(environment).map(([name, value]) => [name, SECRET.test(name) ? '[redacted]' : value]),
+  );
+}
+
+/** The same for a command line: values of flags that carry a key are replaced. */
+export function redactedCommand(command: readonly string[]): string[] {
+  return command.map((word, at) => {
+    if (SECRET_FLAG.test(word)) return word.includes('=') ? word.replace(/=.*/s, '=[redacted]') : word;
+    return SECRET_FLAG.test(command[at - 1] ?? '') && !command[at - 1]!.includes('=') ? '[redacted]' : word;
+  });
+}

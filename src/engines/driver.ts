@@ -1,0 +1,65 @@
+// What differs between engines: how to start one, how to speak to it, and how to read back what it really does.
+
+import type { Dialect, EngineArgs, EngineEndpoint, Experiment, MetricNames } from '../core/index.ts';
+import type { Environment } from './child-env.ts';
+import type { Probe } from './probe.ts';
+
+export interface PlanInput {
+  readonly experiment: Experiment;
+  /** Arguments and variables of the config, those of the arm winning. */
+  readonly args: EngineArgs;
+  readonly env: Environment;
+  readonly port: number;
+  readonly gpu: { readonly socketPath: string } | null;
+  readonly cudaIndex: number | null;
+  readonly self: readonly string[];
+  /** The PATH to look a program up in. */
+  readonly searchPath: string;
+}
+
+export interface LaunchPlan {
+  readonly command: readonly string[];
+  /** On top of what is inherited. */
+  readonly env: Environment;
+  readonly endpoint: EngineEndpoint;
+}
+
+export interface ReadBack {
+  readonly version: string | null;
+  readonly effective: Readonly<Record<string, unknown>>;
+}
+
+export interface EngineDriver {
+  readonly metricNames: MetricNames;
+  plan(input: PlanInput): LaunchPlan;
+  dialect(experiment: Experiment): Dialect;
+  readBack(probe: Probe, startLog: string): Promise<ReadBack>;
+  /** A setting that was asked for and not given, as a sentence; null when nothing contradicts. */
+  contradiction(args: EngineArgs, startLog: string): string | null;
+}
+
+const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** Where to connect to a server that was told to open `host`. */
+export const endpointOf = (host: string, port: number): EngineEndpoint => ({ host: ANY_ADDRESS[host] ?? host, port });
+
+/**
+ * The body of every completion: exact ids in, exact length out, ids and usage reported (METHOD 1.2 counts by ids, then
+ * by usage), no randomness, nothing left to a default of the model's repository.
+ */
+export function completionsDialect(servedName: string): Dialect {
+  return {
+    endpoint: 'completions',
+    path: '/v1/completions',
+    headers: { 'content-type': 'application/json' },
+    fields: {
+      model: servedName,
+      stream: true,
+      stream_options: { include_usage: true },
+      return_token_ids: true,
+      ignore_eos: true,
+      temperature: 0,
+      top_p: 1,
+    },
+  };
+}
