@@ -1,0 +1,62 @@
+// The environment bundle: what of this machine could change a result, and nothing that could harm its owner.
+
+import { isSecretName, redactDeep } from './redact.ts';
+import { ENVIRONMENT_SCHEMA, type EnvironmentFile } from './schema-run.ts';
+
+/** Variables that can change what a server or this program does. Everything else is never looked at. */
+const ALLOWED_NAMES: ReadonlySet<string> = new Set([
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'LD_LIBRARY_PATH',
+  'LD_PRELOAD',
+  'MALLOC_ARENA_MAX',
+  'MALLOC_CONF',
+  'NODE_OPTIONS',
+  'UV_THREADPOOL_SIZE',
+  'CUDA_VISIBLE_DEVICES',
+  'CUDA_DEVICE_ORDER',
+  'CUDA_HOME',
+  'CUDA_LAUNCH_BLOCKING',
+  'CUDA_MODULE_LOADING',
+  'NVIDIA_VISIBLE_DEVICES',
+  'NVIDIA_DRIVER_CAPABILITIES',
+  'OMP_NUM_THREADS',
+  'OMP_PLACES',
+  'OMP_PROC_BIND',
+  'GOMP_CPU_AFFINITY',
+  'MKL_NUM_THREADS',
+  'OPENBLAS_NUM_THREADS',
+  'TOKENIZERS_PARALLELISM',
+  'HF_HUB_OFFLINE',
+  'TRANSFORMERS_OFFLINE',
+  'HF_HUB_ENABLE_HF_TRANSFER',
+]);
+const ALLOWED_PREFIXES = ['VLLM_', 'SGLANG_', 'NCCL_', 'PYTORCH_', 'TORCH_', 'TORCHINDUCTOR_', 'TOKBENCH_'] as const;
+
+/** Those of `env` that may be written: allow-listed by name or prefix, never one that is named like a secret. */
+export function allowedVariables(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const allowed = (name: string): boolean =>
+    !isSecretName(name) && (ALLOWED_NAMES.has(name) || ALLOWED_PREFIXES.some((prefix) => name.startsWith(prefix)));
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && allowed(entry[0]),
+  );
+  return Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export interface EnvironmentInput {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** What was found out about the host: CPU, memory, kernel, driver, versions. Plain data. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** The bundle for `RunWriter.writeEnvironment`: host facts and allowed variables. */
+export function environmentBundle(input: EnvironmentInput): Record<string, unknown> {
+  return { ...input.facts, variables: allowedVariables(input.env) };
+}
+
+/** The file env/environment.json: the bundle with identities hashed and whatever looks like a secret replaced. */
+export function environmentFile(bundle: Readonly<Record<string, unknown>>): EnvironmentFile {
+  const { value, count } = redactDeep(bundle, { identities: true });
+  return { schema: ENVIRONMENT_SCHEMA, redactions: count, facts: value };
+}

@@ -1,0 +1,170 @@
+// The schema of cell.json: what was offered, what was observed of both sides, and every metric computed from it.
+
+import { z } from 'zod';
+import { CELL_SCHEMA, OUTCOMES } from '../core/index.ts';
+import {
+  anchors,
+  cellKey,
+  control,
+  figure,
+  free,
+  interval,
+  loadSpec,
+  ns,
+  nullable,
+  sha,
+  slo,
+  status,
+  texts,
+} from './schema-parts.ts';
+
+const phases = z.strictObject({ startNs: ns, window: interval, tailEndNs: ns, drainEndNs: ns });
+
+const client = z.strictObject({
+  workers: z.array(
+    z.strictObject({
+      worker: z.number(),
+      loopDelayP99Ms: figure,
+      loopDelayMaxMs: figure,
+      loopUtilization: figure.describe('busy share of the event loop in the window'),
+      gcPauseMaxMs: figure,
+      gcPauseTotalMs: figure,
+    }),
+  ),
+  processCpuShare: nullable(figure).describe('share of the allotted cores'),
+  hostCpuShare: nullable(figure),
+  allottedCores: z.number(),
+  socketsOpenedBefore: z.number(),
+  socketsOpenedLate: z.number(),
+  missing: z.record(z.string(), z.string()).describe('why a figure above is null'),
+});
+
+const counters = nullable(z.record(z.string(), figure));
+const server = z.strictObject({
+  pid: nullable(z.number()),
+  startTimeAtStart: nullable(z.string()).describe('clock ticks since boot'),
+  startTimeAtEnd: nullable(z.string()),
+  countersAtStart: counters.describe('summed over engine labels'),
+  countersAtEnd: counters,
+  died: nullable(z.string()),
+});
+
+const latency = z.strictObject({
+  n: z.number(),
+  infinite: z.number().describe('members that are +Infinity: misses'),
+  meanMs: nullable(figure),
+  p50Ms: nullable(figure),
+  p90Ms: nullable(figure),
+  p95Ms: nullable(figure),
+  p99Ms: nullable(figure),
+  p99LoadgenMs: nullable(figure),
+  maxMs: nullable(figure),
+  small: z.boolean().describe('too few members for a trustworthy p99'),
+});
+
+const windowEnergy = z.strictObject({
+  energyJ: figure,
+  boundJ: figure.describe('largest possible error of energyJ'),
+  changePoints: z.number(),
+  rawLinearJ: nullable(figure),
+  trapezoidJ: nullable(figure),
+  powerField: nullable(z.enum(['average', 'instant'])),
+  trapezoidAverageJ: nullable(figure),
+  trapezoidInstantJ: nullable(figure),
+  disagreement: nullable(figure),
+  maxGapNs: figure,
+  coverage: figure,
+});
+
+const energy = z.strictObject({
+  energyJ: figure,
+  boundJ: figure,
+  meanPowerW: figure,
+  jPerToken: nullable(figure),
+  jPerTokenBound: nullable(figure),
+  jPerGoodToken: nullable(figure),
+  goodTokensPerJoule: nullable(figure),
+  jPerTotalToken: nullable(figure),
+  marginalJPerToken: nullable(figure),
+  marginalJPerTokenBound: nullable(figure),
+  aboveBareJPerToken: nullable(figure),
+  idleLoadedW: nullable(figure),
+  idleBareW: nullable(figure),
+});
+
+const metrics = z.strictObject({
+  windowS: figure,
+  arrivals: z.number(),
+  dispatched: z.number(),
+  outcomes: z.partialRecord(z.enum(OUTCOMES), z.number()),
+  states: z.strictObject({
+    completed: z.number(),
+    truncated: z.number(),
+    running: z.number(),
+    failed: z.number(),
+  }),
+  attained: z.number(),
+  attainment: nullable(figure),
+  feasible: nullable(z.boolean()),
+  ttft: latency,
+  ttftFromDispatch: latency,
+  sendLag: latency,
+  tpot: latency,
+  itl: latency,
+  e2e: latency,
+  singleTokenRequests: z.number(),
+  offeredReqPerS: figure,
+  dispatchedReqPerS: figure,
+  completedReqPerS: figure,
+  goodputReqPerS: figure,
+  outputTokens: nullable(z.number()),
+  goodTokens: nullable(z.number()),
+  throughputTokPerS: nullable(figure),
+  goodputTokPerS: nullable(figure),
+  tokensByRequest: nullable(z.number()),
+  goodTokensByRequest: nullable(z.number()),
+  edgeImbalance: nullable(figure),
+  energy: nullable(energy),
+  energyReason: nullable(z.string()).describe('why energy is null'),
+  achievedSmClockMhz: nullable(figure),
+  cost: nullable(
+    z.strictObject({ pricePerHour: z.number(), dollarsPerMtok: nullable(figure), goodTokensPerDollar: figure }),
+  ),
+});
+
+const rule = z.strictObject({
+  rule: z.string(),
+  code: z.string(),
+  act: z.enum(['X', 'L', 'W']).describe('X excludes the cell, L this and later cells of the launch, W warns'),
+  status: z.enum(['pass', 'hit', 'not_applicable', 'not_evaluated']),
+  evidence: free,
+  text: z.string(),
+});
+
+export const cellSchema = z.strictObject({
+  schema: z.literal(CELL_SCHEMA),
+  key: cellKey,
+  synthetic: z.boolean(),
+  status,
+  statusReason: nullable(z.string()),
+  labels: texts,
+  load: loadSpec,
+  slo,
+  phases,
+  scheduleLabel: z.string(),
+  scheduleSha256: sha,
+  promptsSha256: sha,
+  anchors,
+  client,
+  server,
+  control,
+  gpu: z.strictObject({
+    kind: z.enum(['none', 'simulated', 'nvml']),
+    samplePeriodNs: nullable(z.number()),
+    maxPowerW: nullable(z.number()),
+  }),
+  metrics,
+  windowEnergy: nullable(windowEnergy),
+  rules: z.array(rule),
+  valid: z.boolean(),
+});
