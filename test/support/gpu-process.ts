@@ -1,4 +1,4 @@
-// Starts a GPU process for a test and gives its socket; ends it afterwards.
+// Starts a simulated GPU for a test, gives its socket, and ends it afterwards.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ export interface TestGpu {
   stop(): Promise<void>;
 }
 
-const SERVER = join(import.meta.dirname, 'gpu-server.ts');
+const SERVER = join(import.meta.dirname, 'gpu-main.ts');
 
 /** Resolves when the server answers on its socket. */
 export async function startTestGpu(): Promise<TestGpu> {
