@@ -104,6 +104,9 @@ export interface WindowEnergy {
   /** Trapezoid of the judged power series, and which field it was. */
   readonly trapezoidJ: number | null;
   readonly powerField: 'average' | 'instant' | null;
+  /** The same integral of each power field that was sampled; null where the field does not reach over both edges. */
+  readonly trapezoidAverageJ: number | null;
+  readonly trapezoidInstantJ: number | null;
   readonly disagreement: number | null;
   readonly maxGapNs: Ns;
   readonly coverage: number;
@@ -120,6 +123,8 @@ export interface EnergyMetrics {
   readonly jPerTotalToken: number | null;
   /** E - P_loaded |W| (METHOD 1.10); null with no idle measurement or when not positive. */
   readonly marginalJPerToken: number | null;
+  /** (B + B_idle |W| / idle length) / N: the idle measurement's own bound enters. */
+  readonly marginalJPerTokenBound: number | null;
   readonly aboveBareJPerToken: number | null;
   readonly idleLoadedW: number | null;
   readonly idleBareW: number | null;

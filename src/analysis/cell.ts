@@ -1,0 +1,76 @@
+// The one function that judges a cell: the run calls it, and a reviewer calls it again on the stored records.
+
+import type {
+  CellFile,
+  CellMetrics,
+  GpuSampleTable,
+  IdlePower,
+  MetricSample,
+  RequestTable,
+  RuleOutcome,
+  WindowEnergy,
+} from '../core/index.ts';
+import { cellMetrics } from './cell-metrics.ts';
+import { achievedSmClockMhz, energyForbiddenBy, gpuWindow, windowEnergy } from './gpu-window.ts';
+import { labelsOf } from './labels.ts';
+import { measureRequests } from './request-metrics.ts';
+import { evaluateRules, keepsValid } from './rules/evaluate.ts';
+import type { CellFacts } from './rules/rule.ts';
+import { windowLatencies } from './window-latency.ts';
+import { arrivalRows, countsUnverified, windowCounts } from './window-metrics.ts';
+
+export type { CellFacts } from './rules/rule.ts';
+
+export interface CellEvidence {
+  readonly facts: CellFacts;
+  readonly requests: RequestTable;
+  readonly gpu: GpuSampleTable | null;
+  readonly metrics: readonly MetricSample[];
+  readonly idleLoaded: IdlePower | null;
+  readonly idleBare: IdlePower | null;
+  readonly pricePerHour: number | null;
+}
+
+export interface CellAssessment {
+  readonly metrics: CellMetrics;
+  readonly windowEnergy: WindowEnergy | null;
+  readonly rules: RuleOutcome[];
+  readonly valid: boolean;
+  readonly labels: string[];
+}
+
+/** Metrics, energy, validity rules and labels of one cell, from nothing but its facts and raw columns. */
+export function assessCell(input: CellEvidence): CellAssessment {
+  const { facts, idleLoaded, idleBare, pricePerHour } = input;
+  const { window } = facts.phases;
+  const requests = measureRequests(input.requests, facts.slo);
+  const counts = windowCounts(requests, window);
+  const latencies = windowLatencies(requests, window);
+  const gpu = gpuWindow(input.gpu, window, facts.gpu);
+  const energy = windowEnergy(gpu);
+  const metrics = cellMetrics({
+    counts,
+    latencies,
+    unverified: countsUnverified(input.requests),
+    energy,
+    energyReason: energyReason(facts.gpu, energy, energyForbiddenBy(gpu)),
+    idleLoaded,
+    idleBare,
+    achievedSmClockMhz: achievedSmClockMhz(gpu),
+    pricePerHour,
+  });
+  const arrivals = arrivalRows(input.requests, window);
+  const rules = evaluateRules({ facts, requests, arrivals, counts, latencies, scrapes: input.metrics, gpu, energy });
+  return {
+    metrics,
+    windowEnergy: energy,
+    rules,
+    valid: facts.status === 'complete' && keepsValid(rules),
+    labels: labelsOf(facts.load, metrics, energy, input.requests),
+  };
+}
+
+function energyReason(gpu: CellFile['gpu'], energy: WindowEnergy | null, forbiddenBy: string | null): string | null {
+  if (energy !== null) return null;
+  return gpu.kind === 'none' ? 'none' : forbiddenBy;
+}

@@ -1,0 +1,86 @@
+// Energy of a window from the cumulative board counter, with its error bound (METHOD 1.9).
+
+import { type Interval, NS_PER_S, type Ns } from '../core/index.ts';
+import { type ChangePoint, type CounterSeries, changePoints, lastAtOrBelow } from './counter.ts';
+
+/** E and its bound, or why there is none: null energy, never 0. */
+export type EnergyReading =
+  | {
+      readonly code: null;
+      readonly energyJ: number;
+      /** |E - E_true| <= boundJ, if power stays within [0, P_max]. */
+      readonly boundJ: number;
+      /** Raw samples interpolated instead, for comparison only. */
+      readonly rawLinearJ: number | null;
+    }
+  | { readonly code: 'edge_not_bracketed' | 'counter_reset' };
+
+/** The counter at one edge of the window, between two change points. */
+interface Edge {
+  readonly before: ChangePoint;
+  readonly after: ChangePoint;
+  /** Share of the way from `before` to `after`. */
+  readonly share: number;
+  readonly gapNs: number;
+  /** phi of METHOD 1.9. */
+  readonly lagNs: number;
+}
+
+/**
+ * E = C(w1) - C(w0), each edge interpolated between the change points that bracket it.
+ * @param maxPowerW P_max: 1.25 times the board's default limit
+ */
+export function energyOfWindow(series: CounterSeries, window: Interval, maxPowerW: number): EnergyReading {
+  const points = changePoints(series);
+  const first = edgeAt(points, window.startNs);
+  const last = edgeAt(points, window.endNs);
+  if (first === null || last === null) return { code: 'edge_not_bracketed' };
+  if (decreases(series, first.before.at, last.after.at)) return { code: 'counter_reset' };
+  const between = last.before.energyMj - first.before.energyMj;
+  const energyMj = between + (risen(last) - risen(first));
+  return {
+    code: null,
+    energyJ: energyMj / 1000,
+    boundJ: boundJ(first, last, maxPowerW),
+    rawLinearJ: rawLinearJ(series, window),
+  };
+}
+
+function edgeAt(points: readonly ChangePoint[], atNs: Ns): Edge | null {
+  const index = lastAtOrBelow(points.length, (k) => points[k]!.atNs, atNs);
+  const before = points[index];
+  const after = points[index + 1];
+  if (before === undefined || after === undefined) return null;
+  const gapNs = after.atNs - before.atNs;
+  const stale = Math.max(before.stalenessNs, after.stalenessNs);
+  const lagNs = stale >= gapNs ? stale : (gapNs + stale) ** 2 / (4 * gapNs);
+  return { before, after, share: (atNs - before.atNs) / gapNs, gapNs, lagNs };
+}
+
+const risen = (edge: Edge): number => edge.share * (edge.after.energyMj - edge.before.energyMj);
+
+/** B = P_max max(phi1 + g0/4, phi0 + g1/4). */
+function boundJ(first: Edge, last: Edge, maxPowerW: number): number {
+  const worstNs = Math.max(last.lagNs + first.gapNs / 4, first.lagNs + last.gapNs / 4);
+  return (maxPowerW * worstNs) / NS_PER_S;
+}
+
+function decreases({ energyMj }: CounterSeries, from: number, to: number): boolean {
+  for (let at = from + 1; at <= to; at++) if (energyMj[at]! < energyMj[at - 1]!) return true;
+  return false;
+}
+
+function rawLinearJ(series: CounterSeries, window: Interval): number | null {
+  const start = rawLinearMj(series, window.startNs);
+  const end = rawLinearMj(series, window.endNs);
+  return start === null || end === null ? null : (end - start) / 1000;
+}
+
+function rawLinearMj({ atNs, energyMj }: CounterSeries, edgeNs: Ns): number | null {
+  const at = lastAtOrBelow(atNs.length, (k) => atNs[k]!, edgeNs);
+  if (at < 0) return null;
+  if (atNs[at] === edgeNs) return energyMj[at]!;
+  if (at + 1 >= atNs.length) return null;
+  const share = (edgeNs - atNs[at]!) / (atNs[at + 1]! - atNs[at]!);
+  return energyMj[at]! + share * (energyMj[at + 1]! - energyMj[at]!);
+}

@@ -1,0 +1,74 @@
+// Was it one server, answering each prompt afresh (V17, V18, V19, V21)?
+
+import { type MetricSample, type ServerEvidence, VLLM_METRICS } from '../../core/index.ts';
+import { nameOf } from '../prometheus.ts';
+import { type Finding, hit, noEvidence, pass, percent, type Rule, type RuleInput, shareOf } from './rule.ts';
+
+const MAX_FAILED = 0.01;
+const PROCESS_START = 'process_start_time_seconds';
+
+/** Increase of a counter from the load's start to its end; null when either edge lacks it. */
+function increase({ facts }: RuleInput, series: string): number | null {
+  const start = facts.server.countersAtStart?.[series];
+  const end = facts.server.countersAtEnd?.[series];
+  return start === undefined || end === undefined ? null : end - start;
+}
+
+function prefixHits(input: RuleInput): Finding {
+  const hitTokens = increase(input, VLLM_METRICS.prefixHits);
+  if (hitTokens === null) return noEvidence('the server shows no prefix-cache counter at both edges of the load');
+  if (hitTokens > 0) return hit({ hitTokens }, `${hitTokens} prompt tokens came from the prefix cache`);
+  return pass({ hitTokens }, 'no prompt token came from the prefix cache');
+}
+
+function preemptions(input: RuleInput): Finding {
+  const count = increase(input, VLLM_METRICS.preemptions);
+  if (count === null) return noEvidence('the server shows no preemption counter at both edges of the load');
+  if (count > 0) return hit({ preemptions: count }, `the server preempted requests ${count} times`);
+  return pass({ preemptions: count }, 'no preemption');
+}
+
+function serverRestart({ facts, scrapes }: RuleInput): Finding {
+  const { pid, startTimeAtStart, startTimeAtEnd, countersAtStart, countersAtEnd, died } = facts.server;
+  const evidence = { pid, startTimeAtStart, startTimeAtEnd, died, decreased: decreased(facts.server, scrapes) };
+  if (died !== null) return hit(evidence, died);
+  if (startTimeAtStart !== null && startTimeAtEnd !== startTimeAtStart) {
+    return hit(evidence, 'the process that was measured is gone');
+  }
+  if (evidence.decreased.length > 0) return hit(evidence, `counters went down: ${evidence.decreased.join(', ')}`);
+  const startStamp = countersAtStart?.[PROCESS_START];
+  if (startStamp !== countersAtEnd?.[PROCESS_START]) return hit(evidence, 'the server started anew during the load');
+  if (countersAtStart === null || countersAtEnd === null) return noEvidence('no counters at both edges', evidence);
+  if (startTimeAtStart === null && startStamp === undefined) return noEvidence('no start time of the server', evidence);
+  return pass(evidence, 'one process answered the whole load');
+}
+
+/** Counters (by their `_total`) that fell between the edges or between two scrapes; gauges may. */
+function decreased(server: ServerEvidence, scrapes: readonly MetricSample[]): string[] {
+  const fallen = new Set<string>();
+  const last = new Map<string, number>();
+  const see = (series: string, value: number) => {
+    if (!nameOf(series).endsWith('_total') || Number.isNaN(value)) return;
+    if (value < (last.get(series) ?? value)) fallen.add(series);
+    last.set(series, value);
+  };
+  for (const { series, value } of scrapes) see(series, value);
+  last.clear();
+  for (const edge of [server.countersAtStart, server.countersAtEnd]) {
+    for (const [series, value] of Object.entries(edge ?? {})) see(series, value);
+  }
+  return [...fallen];
+}
+
+function serverErrors({ counts }: RuleInput): Finding {
+  const failedShare = shareOf(counts.states.failed, counts.arrivals);
+  const evidence = { arrivals: counts.arrivals, failed: counts.states.failed, failedShare };
+  if (failedShare > MAX_FAILED)
+    return hit(evidence, `${percent(failedShare)} of the requests failed (they stay misses)`);
+  return pass(evidence, 'few or no failures');
+}
+
+export const V17: Rule = { rule: 'V17', code: 'prefix_hits', act: 'X', check: prefixHits };
+export const V18: Rule = { rule: 'V18', code: 'preemptions', act: 'W', check: preemptions };
+export const V19: Rule = { rule: 'V19', code: 'server_restart', act: 'L', check: serverRestart };
+export const V21: Rule = { rule: 'V21', code: 'server_errors', act: 'W', check: serverErrors };

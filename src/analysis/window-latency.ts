@@ -1,0 +1,59 @@
+// The latency populations of one window: requests that arrive in it, +Infinity for a miss (METHOD 1.3, 1.4).
+
+import type { CellMetrics, Interval } from '../core/index.ts';
+import { summarizeNs } from './latency.ts';
+import {
+  e2eNs,
+  itlNs,
+  type MeasuredRequests,
+  sendLagNs,
+  tpotNs,
+  ttftFromDispatchNs,
+  ttftNs,
+} from './request-metrics.ts';
+import { arrivalRows } from './window-metrics.ts';
+
+export type WindowLatencies = Pick<CellMetrics, 'ttft' | 'ttftFromDispatch' | 'sendLag' | 'tpot' | 'itl' | 'e2e'>;
+
+type Measure = (m: MeasuredRequests, row: number) => number;
+
+/**
+ * Summaries over the requests that arrive in the window. A request that is not completed is +Infinity in TTFT, TPOT and
+ * E2E, one that was never dispatched in send lag; completed requests of one token are left out of TPOT. ITL is every
+ * gap between content events, whatever the state, and knows no misses.
+ */
+export function windowLatencies(m: MeasuredRequests, window: Interval): WindowLatencies {
+  const rows = arrivalRows(m.table, window);
+  const overCompleted = (measure: Measure) =>
+    summarizeNs(Float64Array.from(rows, (row) => (m.state[row] === 'completed' ? orMiss(measure(m, row)) : MISS)));
+  return {
+    ttft: overCompleted(ttftNs),
+    ttftFromDispatch: overCompleted(ttftFromDispatchNs),
+    sendLag: summarizeNs(Float64Array.from(rows, (row) => orMiss(sendLagNs(m, row)))),
+    tpot: summarizeNs(tpotPopulationNs(m, rows)),
+    itl: summarizeNs(gapsNs(m, rows)),
+    e2e: overCompleted(e2eNs),
+  };
+}
+
+const MISS = Number.POSITIVE_INFINITY;
+const orMiss = (valueNs: number): number => (Number.isNaN(valueNs) ? MISS : valueNs);
+
+/** TPOT of requests that need one: completed with n >= 2, and +Infinity for those not completed. */
+function tpotPopulationNs(m: MeasuredRequests, rows: readonly number[]): Float64Array {
+  const needed = rows.filter((row) => m.state[row] !== 'completed' || m.tokens[row] !== 1);
+  return Float64Array.from(needed, (row) => orMiss(tpotNs(m, row)));
+}
+
+function gapsNs(m: MeasuredRequests, rows: readonly number[]): Float64Array {
+  const { eventStart } = m.table;
+  const room = rows.reduce((sum, row) => sum + (eventStart[row + 1]! - eventStart[row]!), 0);
+  const gaps = new Float64Array(room);
+  let used = 0;
+  for (const row of rows) {
+    itlNs(m, row, (gapNs) => {
+      gaps[used++] = gapNs;
+    });
+  }
+  return gaps.subarray(0, used);
+}
