@@ -20,17 +20,25 @@ function formatter(options: Intl.NumberFormatOptions): Intl.NumberFormat {
 export function number(value: number | null, digits = 3, absent = NOT_DEFINED): string {
   if (value === null || Number.isNaN(value)) return absent;
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
+  if (value === 0) return '0';
   if (Math.abs(value) >= 10 ** (digits - 1)) return formatter({ maximumFractionDigits: 0 }).format(value);
   return formatter({ minimumSignificantDigits: digits, maximumSignificantDigits: digits }).format(value);
 }
 
-export function count(value: number): string {
-  return formatter({ maximumFractionDigits: 0 }).format(value);
+/** A configured value as it was written: up to four significant digits, no padding zeros. */
+export function setting(value: number): string {
+  return formatter({ maximumSignificantDigits: Math.max(4, Math.trunc(Math.abs(value)).toString().length) }).format(
+    value,
+  );
+}
+
+export function count(value: number | null, absent = NOT_DEFINED): string {
+  return value === null ? absent : formatter({ maximumFractionDigits: 0 }).format(value);
 }
 
 export function withUnit(value: number | null, unit: string, digits = 3, absent = NOT_DEFINED): string {
   const text = number(value, digits, absent);
-  return text === absent ? text : `${text} ${unit}`;
+  return text === absent || value === Number.POSITIVE_INFINITY ? text : `${text} ${unit}`;
 }
 
 export function percent(share: number | null, decimals = 1, absent = NOT_DEFINED): string {
@@ -47,13 +55,18 @@ export function withBound(value: number | null, bound: number | null, unit: stri
   return `${format.format(value)} ± ${format.format(bound)} ${unit}`;
 }
 
-/** A p99 with what must stand beside it: n and `small` below 662 members (METHOD 1.7), and an infinite one as misses. */
-export function p99(summary: LatencySummary): string {
-  if (summary.p99Ms === null) return `${NOT_DEFINED} (n = ${count(summary.n)})`;
-  const notes = [
-    ...(Number.isFinite(summary.p99Ms) ? [] : [`${count(summary.infinite)} never completed`]),
+/** What must stand beside a p99: n and `small` below 662 members (METHOD 1.7), and how many never completed. */
+export function p99Notes(summary: LatencySummary): string[] {
+  const infinite = summary.p99Ms === Number.POSITIVE_INFINITY;
+  return [
+    ...(infinite ? [`${count(summary.infinite)} never completed`] : []),
     ...(summary.small ? [`n = ${count(summary.n)}, small`] : []),
   ];
+}
+
+/** A p99 with its notes in brackets. */
+export function p99(summary: LatencySummary): string {
+  const notes = p99Notes(summary);
   const value = withUnit(summary.p99Ms, 'ms');
   return notes.length === 0 ? value : `${value} (${notes.join('; ')})`;
 }

@@ -3,6 +3,7 @@
 import {
   type CellFile,
   cellId,
+  type GpuSampleTable,
   type Interval,
   type LaunchFile,
   launchId,
@@ -46,11 +47,14 @@ export interface ReportModel {
   readonly manifest: ManifestFile;
   readonly launches: readonly LaunchFile[];
   readonly cells: readonly CellView[];
+  /** The environment bundle; null when the capture has none. */
+  readonly environment: Readonly<Record<string, unknown>> | null;
   /** Words of the whole run: `SYNTHETIC`, `shortened`. They open every table title and stand in every image. */
   readonly marks: readonly string[];
 }
 
 const IN_FLIGHT_STEPS = 1500;
+const LEAD_PARTS = ['soak', 'idle'] as const;
 
 /** Codes of the rules that exclude the cell, and of a load that did not complete. */
 export function exclusions(cell: CellFile): string[] {
@@ -63,9 +67,14 @@ function marksOf(cell: CellFile): string[] {
   return [...cell.labels, `INVALID (${exclusions(cell).join(', ') || 'see rules'})`];
 }
 
-function bandsOf(cell: CellFile, launch: LaunchFile | undefined): Band[] {
+/** Soak and idle of a launch lead to its first load: they are shown there, where their samples were kept. */
+function leadIn(cell: CellFile, launch: LaunchFile | undefined): NamedInterval[] {
+  if (launch === undefined || (launch.loadOrder[0] ?? cell.key.load) !== cell.key.load) return [];
+  return launch.phases.filter((phase) => phase.endNs <= cell.phases.startNs && /soak|idle/i.test(phase.name));
+}
+
+function bandsOf(cell: CellFile, before: readonly NamedInterval[]): Band[] {
   const { startNs, window, tailEndNs, drainEndNs } = cell.phases;
-  const before = (launch?.phases ?? []).filter((phase) => phase.endNs <= startNs && /soak|idle/i.test(phase.name));
   const own: NamedInterval[] = [
     { name: 'warm-up', startNs, endNs: window.startNs },
     { name: 'window', ...window },
@@ -81,10 +90,18 @@ function bandsOf(cell: CellFile, launch: LaunchFile | undefined): Band[] {
     }));
 }
 
+/** The cell's GPU samples, led by those of soak and idle where the capture has them. */
+async function gpuTables(source: ReportSource, cell: CellFile, withLead: boolean): Promise<GpuSampleTable[]> {
+  if (cell.gpu.kind === 'none') return [];
+  const parts = withLead ? await Promise.all(LEAD_PARTS.map((part) => source.launchPart(cell.key, part))) : [];
+  const tables = [...parts.map((part) => part?.gpu ?? null), await source.gpuSamples(cell.key)];
+  return tables.filter((table) => table !== null);
+}
+
 /** Sum over label sets of one gauge per scrape, as steps. */
-function gauge(samples: readonly MetricSample[] | null, name: string, span: Interval, startNs: number): Step[] {
+function gauge(samples: readonly MetricSample[], name: string, span: Interval, startNs: number): Step[] {
   const sums = new Map<number, number>();
-  for (const sample of samples ?? []) {
+  for (const sample of samples) {
     if (sample.series !== name && !sample.series.startsWith(`${name}{`)) continue;
     if (sample.atNs < span.startNs || sample.atNs > span.endNs) continue;
     sums.set(sample.atNs, (sums.get(sample.atNs) ?? 0) + sample.value);
@@ -101,11 +118,12 @@ async function viewOf(
   launch: LaunchFile | undefined,
 ): Promise<CellView> {
   const { startNs, window, drainEndNs } = cell.phases;
-  const bands = bandsOf(cell, launch);
+  const lead = leadIn(cell, launch);
+  const tables = await gpuTables(source, cell, lead.length > 0);
+  const bands = bandsOf(cell, tables.length > 1 ? lead : []);
   const load = { startNs, endNs: drainEndNs };
   const shown = { startNs: startNs + Math.min(0, ...bands.map((band) => band.fromS)) * NS_PER_S, endNs: drainEndNs };
   const requests = await source.requests(cell.key);
-  const samples = cell.gpu.kind === 'none' ? null : await source.gpuSamples(cell.key);
   const metrics = await source.metricSamples(cell.key);
   return {
     cell,
@@ -118,7 +136,7 @@ async function viewOf(
     inFlight: inFlight(requests, startNs, drainEndNs, IN_FLIGHT_STEPS),
     running: gauge(metrics, VLLM_METRICS.running, load, startNs),
     waiting: gauge(metrics, VLLM_METRICS.waiting, load, startNs),
-    gpu: samples === null ? null : gpuTrace(samples, shown, startNs, cell.windowEnergy?.powerField ?? null),
+    gpu: gpuTrace(tables, shown, startNs, cell.windowEnergy?.powerField ?? null),
   };
 }
 
@@ -164,6 +182,7 @@ export async function reportModel(source: ReportSource): Promise<ReportModel> {
     manifest,
     launches,
     cells: views,
+    environment: (await source.environment())?.facts ?? null,
     marks: [...(synthetic ? ['SYNTHETIC'] : []), ...(shortened ? ['shortened'] : [])],
   };
 }

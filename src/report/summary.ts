@@ -1,6 +1,7 @@
 // The answer first: for every arm, in plain words, what it served, whether it kept the promise and what it cost in energy.
 
-import { number, p99, withUnit } from './format.ts';
+import type { LatencySummary } from '../core/index.ts';
+import { count, p99Notes, setting, withUnit } from './format.ts';
 import { type CellView, exclusions, type ReportModel } from './model.ts';
 import { baselineArm } from './tables/comparison.ts';
 import type { Inline } from './tables/table.ts';
@@ -34,10 +35,14 @@ function figuresOf(view: CellView): CellAnswer['figures'] {
   const link = (text: string): Inline => ({ text, anchor: view.anchor });
   return [
     { label: 'goodput', value: link(withUnit(metrics.goodputTokPerS, 'tok/s')), limit: null },
-    { label: 'p99 TTFT', value: link(p99(metrics.ttft)), limit: `limit ${number(slo.ttftMs, 4)} ms` },
-    { label: 'p99 TPOT', value: link(p99(metrics.tpot)), limit: `limit ${number(slo.tpotMs, 4)} ms` },
+    { label: 'p99 TTFT', value: link(withUnit(metrics.ttft.p99Ms, 'ms')), limit: limitText(slo.ttftMs, metrics.ttft) },
+    { label: 'p99 TPOT', value: link(withUnit(metrics.tpot.p99Ms, 'ms')), limit: limitText(slo.tpotMs, metrics.tpot) },
     { label: 'energy', value: link(energyPerToken(view.cell)), limit: null },
   ];
+}
+
+function limitText(limitMs: number, summary: LatencySummary): string {
+  return [`limit ${setting(limitMs)} ms`, ...p99Notes(summary)].join(' · ');
 }
 
 function sentenceOf(view: CellView): Inline[] {
@@ -47,8 +52,8 @@ function sentenceOf(view: CellView): Inline[] {
     ? ''
     : `This cell is invalid (${exclusions(view.cell).join(', ') || 'see rules'}): do not compare it. `;
   return [
-    `${judged}At ${number(load.rate)} requests per second it ${promise(view.cell)}: `,
-    link(`${number(metrics.attained, 9)} of ${number(metrics.arrivals, 9)}`),
+    `${judged}At ${setting(load.rate)} requests per second it ${promise(view.cell)}: `,
+    link(`${count(metrics.attained)} of ${count(metrics.arrivals)}`),
     ' requests of the window met both limits.',
   ];
 }

@@ -32,11 +32,12 @@ export function clockFigure(plot: PlotModule, model: ReportModel): FigureResult 
         xLabel: 'achieved SM clock in the window, MHz',
         yLabel: 'Energy per output token, J/token (GPU board); lower is better',
         energyAxis: 'y',
+        fromZero: { x: false, y: true },
         better: null,
       }),
     ],
     notes: [
-      'Bars: bound of the energy reading, not a confidence interval. Hollow: the cell is invalid. Axes do not start at zero.',
+      'Bars: bound of the energy reading, not a confidence interval. Hollow: the cell is invalid. The clock axis does not start at zero.',
     ],
     cell: null,
   };

@@ -43,6 +43,7 @@ function panelGroup(canvas: Canvas, spec: FigureSpec, at: number, top: number): 
     fill: 'currentColor',
     color: INK,
     'font-size': 11,
+    'text-anchor': 'middle',
   });
   for (const child of [...svg.childNodes]) if (child.nodeName.toLowerCase() !== 'style') group.appendChild(child);
   return group;
@@ -104,7 +105,15 @@ export function compose(canvas: Canvas, spec: FigureSpec, marks: readonly string
     element(canvas, 'title', { id: `${spec.name}-title` }, spec.title),
     element(canvas, 'desc', { id: `${spec.name}-desc` }, spec.alt),
     element(canvas, 'rect', { width: WIDTH, height, fill: PAPER }),
-    element(canvas, 'rect', { x: 0.5, y: 0.5, width: WIDTH - 1, height: height - 1, fill: 'none', stroke: GRID }),
+    element(canvas, 'rect', {
+      class: 'frame',
+      x: 0.5,
+      y: 0.5,
+      width: WIDTH - 1,
+      height: height - 1,
+      fill: 'none',
+      stroke: GRID,
+    }),
     ...parts,
     ...watermark(canvas, marks, { top: panelsTop, bottom: panelsBottom }),
   );

@@ -43,11 +43,12 @@ export function goodputFigure(plot: PlotModule, model: ReportModel): FigureResul
         xLabel: 'energy per output token, J/token (GPU board)',
         yLabel: 'Goodput, tok/s',
         energyAxis: 'x',
-        better: { text: '↖ better: more goodput, fewer joules', anchor: 'top-left' },
+        fromZero: { x: true, y: true },
+        better: '↖ better: more goodput, fewer joules',
       }),
     ],
     notes: [
-      `Bars: bound of the energy reading, not a confidence interval. Hollow: the cell is invalid. Axes do not start at zero.${missing > 0 ? ` Not shown: ${missing} of ${model.cells.length} cells, without J/token.` : ''}`,
+      `Bars: bound of the energy reading, not a confidence interval. Hollow: the cell is invalid. Both axes start at zero.${missing > 0 ? ` Not shown: ${missing} of ${model.cells.length} cells, without J/token.` : ''}`,
     ],
     cell: null,
   };

@@ -4,7 +4,7 @@ import type * as Plot from '@observablehq/plot';
 import { count } from '../format.ts';
 import type { CellView } from '../model.ts';
 import type { Step } from '../traces.ts';
-import { bandMarks, cellSubtitle, domainFromZero, timeAxis } from './shared.ts';
+import { bandMarks, cellSubtitle, domainFromZero, loadBands, timeAxis } from './shared.ts';
 import { type FigureResult, type PlotModule, skipped } from './spec.ts';
 import { INK, PAPER } from './theme.ts';
 
@@ -45,7 +45,7 @@ export function inFlightFigure(plot: PlotModule, view: CellView): FigureResult {
   const curves = curvesOf(view);
   if (view.inFlight.length === 0) return skipped(name, 'no request of this load was dispatched');
   const highest = Math.max(...curves.flatMap((curve) => curve.steps.map((step) => step.value)));
-  const bands = view.bands.filter((band) => band.fromS >= 0);
+  const bands = loadBands(view);
   const scraped = view.running.length + view.waiting.length > 0;
   return {
     kind: 'figure',

@@ -2,7 +2,7 @@
 
 import type * as Plot from '@observablehq/plot';
 import type { LatencySummary } from '../../core/index.ts';
-import { number } from '../format.ts';
+import { count, number, p99 as p99Text, setting } from '../format.ts';
 import type { CellView, ReportModel } from '../model.ts';
 import { thin } from '../traces.ts';
 import { type FigureResult, type Panel, type PlotModule, skipped } from './spec.ts';
@@ -10,7 +10,7 @@ import { armStyle, INK, LIMIT, PAPER, shorten, WIDTH } from './theme.ts';
 
 const ROW = 48;
 const TICKS_PER_ROW = 500;
-const MARGINS = { marginLeft: 40, marginRight: 118, marginTop: 24, marginBottom: 40 };
+const MARGINS = { marginLeft: 40, marginRight: 176, marginTop: 24, marginBottom: 40 };
 
 interface Row {
   readonly at: number;
@@ -62,7 +62,7 @@ function percentileMarks(plot: PlotModule, rows: readonly Row[]): Plot.Markish[]
     const stroke = row.colour;
     const finite = (value: number | null): value is number => value !== null && Number.isFinite(value) && value > 0;
     const ends = [p50Ms, p90Ms, p99Ms].filter(finite);
-    const p99 = finite(p99Ms) ? [p99Ms] : [];
+    const last = finite(p99Ms) ? [p99Ms] : [];
     return [
       plot.ruleX(row.values, { x: (ms: number) => ms, y1: row.at + 0.52, y2: row.at + 0.84, ...strip(row) }),
       ...(ends.length > 1
@@ -78,8 +78,8 @@ function percentileMarks(plot: PlotModule, rows: readonly Row[]): Plot.Markish[]
         stroke,
         strokeWidth: 1.5,
       }),
-      plot.dot(p99, { x: (ms: number) => ms, y, r: 6, symbol: 'diamond2', fill, stroke, strokeWidth: 1.5 }),
-      plot.text(p99, { x: (ms: number) => ms, y, text: (ms: number) => `p99 ${number(ms)} ms`, ...valueLabel(row) }),
+      plot.dot(last, { x: (ms: number) => ms, y, r: 6, symbol: 'diamond2', fill, stroke, strokeWidth: 1.5 }),
+      plot.text(last, { x: (ms: number) => ms, y, text: () => `p99 ${p99Text(row.summary)}`, ...valueLabel(row) }),
       ...(p99Ms === Number.POSITIVE_INFINITY ? [infiniteLabel(plot, row, y)] : []),
     ];
   });
@@ -100,13 +100,13 @@ const valueLabel = (row: Row) =>
   }) as const;
 
 function infiniteLabel(plot: PlotModule, row: Row, y: number): Plot.Markish {
-  const text = `→ p99 ∞ (${row.summary.infinite} lost)`;
+  const text = `→ p99 ∞, ${count(row.summary.infinite)} of ${count(row.summary.n)} lost`;
   return plot.text([text], {
     y,
     text: (value: string) => value,
-    frameAnchor: 'right',
     ...valueLabel(row),
-    dx: 4,
+    frameAnchor: 'right',
+    dx: -4,
     fill: LIMIT,
   });
 }
@@ -124,7 +124,7 @@ function panel(plot: PlotModule, rows: readonly Row[], name: string, heading: st
         plot.ruleX(limits, { stroke: LIMIT, strokeWidth: 1.5, strokeDasharray: '5,3' }),
         plot.text(limits, {
           x: (ms: number) => ms,
-          text: (ms: number) => `SLO ${number(ms, 4)} ms at p99`,
+          text: (ms: number) => `SLO ${setting(ms)} ms at p99`,
           frameAnchor: 'top',
           dy: -10,
           fill: LIMIT,
@@ -153,8 +153,7 @@ export function latencyFigure(plot: PlotModule, model: ReportModel): FigureResul
   const tpot = rowsOf(model, 'tpot');
   if (!ttft.some((row) => row.values.length > 0)) return skipped('latency', 'no request of any window completed');
   const said = ttft.map(
-    (row, at) =>
-      `${row.label}: p99 TTFT ${number(row.summary.p99Ms)} ms, p99 TPOT ${number(tpot[at]!.summary.p99Ms)} ms`,
+    (row, at) => `${row.label}: p99 TTFT ${p99Text(row.summary)}, p99 TPOT ${p99Text(tpot[at]!.summary)}`,
   );
   return {
     kind: 'figure',
@@ -167,7 +166,9 @@ export function latencyFigure(plot: PlotModule, model: ReportModel): FigureResul
       panel(plot, ttft, 'TTFT from the scheduled arrival', 'Time to first token (TTFT)'),
       panel(plot, tpot, 'TPOT', 'Time per output token (TPOT)'),
     ],
-    notes: ['Requests that never completed count as infinite. Hollow marks: the cell is invalid.'],
+    notes: [
+      'Requests that never completed count as infinite. small: fewer than 662 requests, so the p99 rests on few of them. Hollow marks: the cell is invalid.',
+    ],
     cell: null,
   };
 }

@@ -1,10 +1,11 @@
-// One labelled point per cell on two measured axes, with the bound of the energy as a bar: two figures share it.
+// One point per cell on two measured axes, with the bound of the energy as a bar; labels name arm and load directly.
 
 import type * as Plot from '@observablehq/plot';
 import type { CellView, ReportModel } from '../model.ts';
-import { paddedDomain } from './shared.ts';
+import { type Box, type Placement, placeLabels } from './place.ts';
+import { domainFromZero, paddedDomain } from './shared.ts';
 import type { Panel, PlotModule } from './spec.ts';
-import { type ArmStyle, armStyle, GRID, INK, MUTED, PAPER, shorten, textWidth, WIDTH } from './theme.ts';
+import { armStyle, GRID, MUTED, PAPER, shorten, textWidth, WIDTH } from './theme.ts';
 
 export interface CellPoint {
   readonly view: CellView;
@@ -18,151 +19,159 @@ export interface PointAxes {
   readonly xLabel: string;
   readonly yLabel: string;
   readonly energyAxis: 'x' | 'y';
-  /** Corner that is better, with its arrow; null for none. */
-  readonly better: { readonly text: string; readonly anchor: 'top-left' | 'top-right' } | null;
+  /** Axes that begin at zero, so that lengths compare as the ratios do. */
+  readonly fromZero: { readonly x: boolean; readonly y: boolean };
+  /** What the upper left corner is, with its arrow; null for nothing. */
+  readonly better: string | null;
 }
 
-interface Placed extends CellPoint {
+interface Group {
   readonly label: string;
-  readonly style: ArmStyle;
-  readonly dx: number;
-  readonly dy: number;
-  readonly anchor: 'start' | 'end';
+  readonly ink: string;
+  readonly points: readonly CellPoint[];
 }
 
 const HEIGHT = 380;
-const MARGINS = { marginTop: 16, marginBottom: 46, marginLeft: 70, marginRight: 30 };
+const MARGINS = { marginTop: 12, marginBottom: 46, marginLeft: 70, marginRight: 30 };
 const LABEL_PX = 11;
+const CORNER_PX = 12;
+const FRAME: Box = {
+  left: MARGINS.marginLeft,
+  right: WIDTH - MARGINS.marginRight,
+  top: MARGINS.marginTop,
+  bottom: HEIGHT - MARGINS.marginBottom,
+};
 
-interface Box {
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
-
-const overlap = (a: Box, b: Box): number =>
-  Math.max(0, Math.min(a.right, b.right) - Math.max(a.left, b.left)) *
-  Math.max(0, Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top));
-
-/** Greedy placement: of a few offsets around each point, the one that covers least of what is already there. */
-function place(
-  points: readonly CellPoint[],
-  model: ReportModel,
-  domains: { x: [number, number]; y: [number, number] },
-): Placed[] {
-  const frame = {
-    left: MARGINS.marginLeft,
-    right: WIDTH - MARGINS.marginRight,
-    top: MARGINS.marginTop,
-    bottom: HEIGHT - MARGINS.marginBottom,
-  };
-  const px = (point: CellPoint) =>
-    frame.left + ((point.x - domains.x[0]) / (domains.x[1] - domains.x[0])) * (frame.right - frame.left);
-  const py = (point: CellPoint) =>
-    frame.bottom - ((point.y - domains.y[0]) / (domains.y[1] - domains.y[0])) * (frame.bottom - frame.top);
-  const taken: Box[] = points.map((point) => ({
-    left: px(point) - 7,
-    right: px(point) + 7,
-    top: py(point) - 7,
-    bottom: py(point) + 7,
+/** Repeats of one arm and load share a label; invalid ones are counted in it. */
+function groupsOf(model: ReportModel, points: readonly CellPoint[]): Group[] {
+  const groups = new Map<string, CellPoint[]>();
+  for (const point of points) {
+    const { arm, load } = point.view.cell.key;
+    const key = JSON.stringify([arm, load]);
+    groups.set(key, [...(groups.get(key) ?? []), point]);
+  }
+  return [...groups.values()].map((members) => ({
+    label: labelOf(members),
+    ink: armStyle(model.manifest.arms.indexOf(members[0]!.view.cell.key.arm)).ink,
+    points: members,
   }));
-  return points.map((point) => {
-    const label = shorten(
-      [point.view.title, ...point.view.marks.filter((mark) => mark !== 'shortened')].join(' · '),
-      LABEL_PX,
-      300,
-    );
-    const width = textWidth(label, LABEL_PX);
-    const candidates = [0, -14, 14, -28, 28, -42, 42].flatMap((dy) =>
-      (['start', 'end'] as const).map((anchor) => ({ dy, anchor, dx: anchor === 'start' ? 11 : -11 })),
-    );
-    const scored = candidates.map((candidate) => {
-      const from = px(point) + candidate.dx;
-      const left = candidate.anchor === 'start' ? from : from - width;
-      const middle = py(point) + candidate.dy;
-      const box = { left, right: left + width, top: middle - 7, bottom: middle + 7 };
-      const outside =
-        Math.max(0, frame.left - box.left, box.right - frame.right) * 20 +
-        Math.max(0, frame.top - box.top, box.bottom - frame.bottom) * 50;
-      return {
-        candidate,
-        box,
-        cost: taken.reduce((sum, other) => sum + overlap(box, other), 0) + outside + Math.abs(candidate.dy) * 0.1,
-      };
-    });
-    const best = scored.reduce((a, b) => (b.cost < a.cost ? b : a));
-    taken.push(best.box);
-    return {
-      ...point,
-      label,
-      style: armStyle(model.manifest.arms.indexOf(point.view.cell.key.arm)),
-      ...best.candidate,
-    };
-  });
 }
 
-function boundMark(plot: PlotModule, placed: Placed, axes: PointAxes): Plot.Markish {
-  const line = { stroke: placed.style.colour, strokeWidth: 1.5, marker: 'tick' } as const;
-  const { x, y, bound } = placed;
-  return axes.energyAxis === 'x'
-    ? plot.ruleY([y], { x1: x - bound, x2: x + bound, ...line })
-    : plot.ruleX([x], { y1: y - bound, y2: y + bound, ...line });
+function labelOf(members: readonly CellPoint[]): string {
+  const { view } = members[0]!;
+  const invalid = members.filter((point) => !point.view.cell.valid).length;
+  const single = members.length === 1;
+  const state =
+    invalid === 0 ? [] : [single ? view.marks.find((mark) => mark.startsWith('INVALID'))! : `${invalid} INVALID`];
+  const repeats = single ? [] : [`${members.length} repeats`];
+  return shorten([view.cell.key.arm, view.cell.key.load, ...repeats, ...state].join(' · '), LABEL_PX, 320);
 }
 
-function pointMarks(plot: PlotModule, placed: Placed, axes: PointAxes): Plot.Markish[] {
-  const { style, view } = placed;
-  const fill = view.cell.valid ? style.colour : PAPER;
-  const at = { x: () => placed.x, y: () => placed.y };
-  return [
-    boundMark(plot, placed, axes),
-    plot.dot([placed], { ...at, r: 5.5, symbol: style.symbol, fill, stroke: style.colour, strokeWidth: 1.8 }),
-    plot.text([placed], {
-      ...at,
-      text: 'label',
-      dx: placed.dx,
-      dy: placed.dy,
-      textAnchor: placed.anchor,
-      fontSize: LABEL_PX,
-      fill: INK,
-      stroke: PAPER,
-      strokeWidth: 4,
-    }),
-  ];
+interface Projection {
+  readonly x: (value: number) => number;
+  readonly y: (value: number) => number;
+  readonly domains: { readonly x: [number, number]; readonly y: [number, number] };
 }
 
-/** The panel of a point figure. Needs at least one point. */
-export function pointPanel(plot: PlotModule, model: ReportModel, points: readonly CellPoint[], axes: PointAxes): Panel {
+function projectionOf(points: readonly CellPoint[], axes: PointAxes): Projection {
   const reach = (axis: 'x' | 'y') =>
     points.flatMap((point) =>
       axes.energyAxis === axis ? [point[axis] - point.bound, point[axis] + point.bound] : [point[axis]],
     );
-  const domains = { x: paddedDomain(reach('x'), 0.25), y: paddedDomain(reach('y'), 0.25) };
-  const scale = { labelArrow: 'none', grid: true, ticks: 6, nice: false } as const;
+  const domainOf = (axis: 'x' | 'y') =>
+    axes.fromZero[axis] ? domainFromZero(reach(axis), 0.3) : paddedDomain(reach(axis), 0.3);
+  const domains = { x: domainOf('x'), y: domainOf('y') };
+  const share = (value: number, [low, high]: [number, number]) => (value - low) / (high - low);
+  return {
+    domains,
+    x: (value) => FRAME.left + share(value, domains.x) * (FRAME.right - FRAME.left),
+    y: (value) => FRAME.bottom - share(value, domains.y) * (FRAME.bottom - FRAME.top),
+  };
+}
+
+function dotMarks(plot: PlotModule, model: ReportModel, point: CellPoint, axes: PointAxes): Plot.Markish[] {
+  const { x, y, bound, view } = point;
+  const { colour, symbol } = armStyle(model.manifest.arms.indexOf(view.cell.key.arm));
+  const { valid } = view.cell;
+  const line = { stroke: colour, strokeWidth: 1.2, marker: 'tick' } as const;
+  const bar =
+    axes.energyAxis === 'x'
+      ? plot.ruleY([y], { x1: x - bound, x2: x + bound, ...line })
+      : plot.ruleX([x], { y1: y - bound, y2: y + bound, ...line });
+  const dot = {
+    symbol,
+    r: 5.5,
+    fill: valid ? colour : PAPER,
+    stroke: valid ? PAPER : colour,
+    strokeWidth: valid ? 1 : 1.8,
+  };
+  return [...(bound > 0 ? [bar] : []), plot.dot([point], { x: () => x, y: () => y, ...dot })];
+}
+
+function labelMark(plot: PlotModule, group: Group, at: Placement, centre: { x: number; y: number }): Plot.Markish {
+  const text = { fontSize: LABEL_PX, fill: group.ink, fontWeight: 600, stroke: PAPER, strokeWidth: 4 };
+  return plot.text([group.label], {
+    x: () => centre.x,
+    y: () => centre.y,
+    text: (label: string) => label,
+    dx: at.dx,
+    dy: at.dy,
+    textAnchor: at.anchor,
+    ...text,
+  });
+}
+
+function labelMarks(
+  plot: PlotModule,
+  groups: readonly Group[],
+  projection: Projection,
+  better: string | null,
+): Plot.Markish[] {
+  const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
+  const centres = groups.map(({ points }) => ({
+    x: mean(points.map((point) => point.x)),
+    y: mean(points.map((point) => point.y)),
+  }));
+  const corner: Box = {
+    left: FRAME.left,
+    right: FRAME.left + 20 + textWidth(better ?? '', CORNER_PX, true),
+    top: FRAME.top,
+    bottom: FRAME.top + 24,
+  };
+  const items = groups.map((group, at) => {
+    const x = projection.x(centres[at]!.x);
+    const spread = Math.max(...group.points.map((point) => Math.abs(projection.x(point.x) - x)));
+    return { label: group.label, x, y: projection.y(centres[at]!.y), reach: spread + 7 };
+  });
+  const placed = placeLabels(items, better === null ? [] : [corner], FRAME, LABEL_PX);
+  return groups.map((group, at) => labelMark(plot, group, placed[at]!, centres[at]!));
+}
+
+/** The panel of a point figure. Needs at least one point. */
+export function pointPanel(plot: PlotModule, model: ReportModel, points: readonly CellPoint[], axes: PointAxes): Panel {
+  const projection = projectionOf(points, axes);
+  const scale = { labelArrow: 'none', grid: true, ticks: 6 } as const;
+  const corner = {
+    text: (text: string) => text,
+    frameAnchor: 'top-left',
+    dx: 10,
+    dy: 9,
+    fontSize: CORNER_PX,
+    fontWeight: 'bold',
+    fill: MUTED,
+  } as const;
   return {
     height: HEIGHT,
     heading: axes.yLabel,
     options: {
       ...MARGINS,
-      x: { ...scale, domain: domains.x, label: axes.xLabel, labelAnchor: 'center' },
-      y: { ...scale, domain: domains.y, label: null },
+      x: { ...scale, domain: projection.domains.x, label: axes.xLabel, labelAnchor: 'center' },
+      y: { ...scale, domain: projection.domains.y, label: null },
       marks: [
         plot.frame({ stroke: GRID }),
-        ...(axes.better === null
-          ? []
-          : [
-              plot.text([axes.better.text], {
-                text: (text: string) => text,
-                frameAnchor: axes.better.anchor,
-                dx: 10,
-                dy: 10,
-                fontSize: 12,
-                fontStyle: 'normal',
-                fontWeight: 'bold',
-                fill: MUTED,
-              }),
-            ]),
-        ...place(points, model, domains).flatMap((placed) => pointMarks(plot, placed, axes)),
+        ...(axes.better === null ? [] : [plot.text([axes.better], corner)]),
+        ...labelMarks(plot, groupsOf(model, points), projection, axes.better),
+        ...points.flatMap((point) => dotMarks(plot, model, point, axes)),
       ],
     },
   };

@@ -3,7 +3,7 @@
 import type * as Plot from '@observablehq/plot';
 import type { Band, CellView } from '../model.ts';
 import type { PlotModule } from './spec.ts';
-import { INK, MARGIN_LEFT, MARGIN_RIGHT, MUTED, textWidth, WIDTH } from './theme.ts';
+import { INK, LIMIT, MARGIN_LEFT, MARGIN_RIGHT, MUTED, textWidth, WIDTH } from './theme.ts';
 
 /** `[low, high]` widened by `air` of its span on each side; a single value gets a span of a fifth of itself. */
 export function paddedDomain(values: readonly number[], air = 0.12): [number, number] {
@@ -59,6 +59,18 @@ export function timeAxis(bands: readonly Band[], labelled: boolean): Plot.ScaleO
     ...(labelled ? {} : { tickFormat: () => '' }),
   };
 }
+
+/** A dashed line at a limit, named in the right margin: one word per line of `label`. */
+export function limitMarks(plot: PlotModule, value: number, label: readonly string[]): Plot.Markish[] {
+  const beside = { frameAnchor: 'right', textAnchor: 'start', dx: 6, lineAnchor: 'middle' } as const;
+  return [
+    plot.ruleY([value], { stroke: LIMIT, strokeDasharray: '5,3', strokeWidth: 1.25 }),
+    plot.text([label.join('\n')], { y: value, text: (text: string) => text, ...beside, fontSize: 11, fill: LIMIT }),
+  ];
+}
+
+/** The bands of the load itself, without soak and idle. */
+export const loadBands = (view: CellView): Band[] => view.bands.filter((band) => band.fromS >= 0);
 
 /** Title of the cell and the words that must stand beside it. */
 export function cellSubtitle(view: CellView): string {

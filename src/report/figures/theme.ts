@@ -2,7 +2,8 @@
 
 export const WIDTH = 760;
 export const MARGIN_LEFT = 64;
-export const MARGIN_RIGHT = 28;
+/** Wide enough for the label of a limit beside the frame. */
+export const MARGIN_RIGHT = 84;
 export const FONT_FAMILY = '"DejaVu Sans", Verdana, sans-serif';
 
 export const INK = '#1c2530';
@@ -15,17 +16,24 @@ export const GOOD = '#0072b2';
 export const MISSED = '#d55e00';
 
 const ARM_COLOURS = ['#0072b2', '#d55e00', '#009e73', '#aa4499', '#8a6d00', '#4aa3d8', '#4d4d4d'] as const;
+/** The same hues, dark enough for small text on white. */
+const ARM_INKS = ['#005a8e', '#a84600', '#00694b', '#8a2f7a', '#6b5200', '#23719c', '#333333'] as const;
 const ARM_SYMBOLS = ['circle', 'square', 'triangle', 'diamond2', 'star', 'hexagon', 'wye'] as const;
 
 export interface ArmStyle {
   readonly colour: string;
+  readonly ink: string;
   readonly symbol: (typeof ARM_SYMBOLS)[number];
 }
 
 /** Style of the arm at a position in the config; colour and shape both carry it. */
 export function armStyle(position: number): ArmStyle {
   const at = Math.max(0, position);
-  return { colour: ARM_COLOURS[at % ARM_COLOURS.length]!, symbol: ARM_SYMBOLS[at % ARM_SYMBOLS.length]! };
+  return {
+    colour: ARM_COLOURS[at % ARM_COLOURS.length]!,
+    ink: ARM_INKS[at % ARM_INKS.length]!,
+    symbol: ARM_SYMBOLS[at % ARM_SYMBOLS.length]!,
+  };
 }
 
 /** Width of a text in px, estimated from above for DejaVu Sans. */

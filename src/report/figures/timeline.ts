@@ -1,16 +1,14 @@
 // Power, SM clock and temperature through one cell, on one time axis, with the phases of the launch as bands.
 
-import type * as Plot from '@observablehq/plot';
-import { number } from '../format.ts';
+import { number, setting } from '../format.ts';
 import type { Bin } from '../gpu-trace.ts';
 import type { CellView } from '../model.ts';
-import { bandMarks, cellSubtitle, domainFromZero, paddedDomain, timeAxis } from './shared.ts';
+import { bandMarks, cellSubtitle, domainFromZero, limitMarks, paddedDomain, timeAxis } from './shared.ts';
 import { type FigureResult, type Panel, type PlotModule, skipped } from './spec.ts';
-import { LIMIT, PAPER } from './theme.ts';
 
 interface Reference {
   readonly value: number;
-  readonly label: string;
+  readonly label: readonly string[];
 }
 
 interface Series {
@@ -29,8 +27,9 @@ function seriesOf(view: CellView): Series[] {
   const cap =
     requestedCapW === null || enforcedLimitW === null
       ? null
-      : { value: enforcedLimitW, label: `cap ${number(enforcedLimitW, 4)} W` };
-  const lock = targetLockMhz === null ? null : { value: targetLockMhz, label: `lock ${number(targetLockMhz, 4)} MHz` };
+      : { value: enforcedLimitW, label: ['cap', `${setting(enforcedLimitW)} W`] };
+  const lock =
+    targetLockMhz === null ? null : { value: targetLockMhz, label: ['lock', `${setting(targetLockMhz)} MHz`] };
   const all: Series[] = [
     {
       heading: powerHeading(trace.powerField),
@@ -67,24 +66,6 @@ function powerHeading(field: 'average' | 'instant' | null): string {
   return field === 'average' ? 'Board power (1 s average field)' : 'Board power (instantaneous field)';
 }
 
-function referenceMarks(plot: PlotModule, reference: Reference | null): Plot.Markish[] {
-  if (reference === null) return [];
-  return [
-    plot.ruleY([reference.value], { stroke: LIMIT, strokeDasharray: '5,3' }),
-    plot.text([reference], {
-      y: 'value',
-      text: 'label',
-      frameAnchor: 'right',
-      dy: -8,
-      dx: -4,
-      fill: LIMIT,
-      fontSize: 11,
-      stroke: PAPER,
-      strokeWidth: 4,
-    }),
-  ];
-}
-
 function panel(plot: PlotModule, view: CellView, series: Series, first: boolean, last: boolean): Panel {
   const values = series.bins.flatMap((bin) => [bin.low, bin.high]).concat(series.reference?.value ?? []);
   const { colour } = series;
@@ -98,9 +79,9 @@ function panel(plot: PlotModule, view: CellView, series: Series, first: boolean,
       y: { domain: series.fromZero ? domainFromZero(values) : paddedDomain(values), label: null, grid: true, ticks: 4 },
       marks: [
         ...bandMarks(plot, view.bands, first),
+        ...(series.reference === null ? [] : limitMarks(plot, series.reference.value, series.reference.label)),
         plot.areaY(series.bins, { x: 'atS', y1: 'low', y2: 'high', fill: colour, fillOpacity: 0.22 }),
         plot.lineY(series.bins, { x: 'atS', y: 'mean', stroke: colour, strokeWidth: 1.5 }),
-        ...referenceMarks(plot, series.reference),
       ],
     },
   };

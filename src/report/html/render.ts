@@ -37,7 +37,8 @@ export function tableHtml(table: Table, marks: readonly string[]): string {
   );
   const body = table.rows.map((item) => row(table, item)).join('\n');
   const notes = table.notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('');
-  return `<div class="scroll" tabindex="0"><table><caption>${markPrefix(marks)}${escapeHtml(table.title)}</caption>
+  const shape = table.columns.length === 2 ? ' class="pairs"' : '';
+  return `<div class="scroll" tabindex="0"><table${shape}><caption>${markPrefix(marks)}${escapeHtml(table.title)}</caption>
 <thead><tr>${head.join('')}</tr></thead><tbody>
 ${body}
 </tbody></table></div>${notes}`;

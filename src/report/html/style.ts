@@ -32,7 +32,7 @@ nav{display:flex;flex-wrap:wrap;gap:4px 18px;margin:16px 0 0;font-size:.92rem}
 .answer .head{display:flex;flex-wrap:wrap;gap:4px 10px;align-items:baseline;justify-content:space-between}
 .badge{font-weight:600;font-size:.84rem;border-radius:99px;padding:2px 11px;white-space:nowrap}
 .badge.good{color:var(--good);background:var(--good-bg)}.badge.bad{color:var(--bad);background:var(--bad-bg)}.badge.warn{color:var(--warn);background:var(--warn-bg)}
-dl.figures{display:grid;grid-template-columns:1fr 1fr;gap:10px 16px;margin:10px 0 6px}
+dl.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(44%,190px),1fr));gap:10px 16px;margin:10px 0 6px}
 dl.figures dt{font-size:.82rem;color:var(--muted)}
 dl.figures dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}
 dl.figures .limit{display:block;font-weight:400;font-size:.82rem}
@@ -41,19 +41,22 @@ dl.figures a:hover,td a:hover,dl.figures a:focus,td a:focus{text-decoration:unde
 dl.terms dt{font-weight:600}dl.terms dd{margin:0 0 8px}
 .scroll{overflow-x:auto;margin:6px 0;-webkit-overflow-scrolling:touch}
 table{border-collapse:collapse;font-size:.9rem;min-width:100%}
+table.pairs{min-width:0}table.pairs th[scope=row]{min-width:15rem}table.pairs td{overflow-wrap:anywhere}
 caption{text-align:left;font-weight:600;padding:14px 0 6px}
 .mark{color:var(--bad);font-weight:700}
 th,td{padding:6px 12px 6px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-th{font-weight:600;color:var(--muted);font-size:.83rem;vertical-align:bottom}
-.r{text-align:right;font-variant-numeric:tabular-nums}
+th{font-weight:600;color:var(--muted);font-size:.83rem}
+th[scope=col]{vertical-align:bottom;white-space:nowrap}th[scope=row]{white-space:nowrap;font-size:.9rem;font-weight:500;color:inherit}
+th[scope=row] a{color:var(--link)}table.pairs th[scope=row]{color:var(--muted);white-space:normal}
+.r{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 tr.bad td:nth-child(-n+3){color:var(--bad)}tr.warn td:nth-child(-n+3){color:var(--warn)}tr.muted td{color:var(--muted)}
 td{overflow-wrap:break-word;max-width:34rem}
 figure{margin:22px 0}
 .paper{background:#fff;border:1px solid var(--line);border-radius:10px;overflow-x:auto;padding:4px}
-.paper svg{display:block;width:100%;height:auto;min-width:620px;max-width:900px;margin:0 auto}
+.paper svg{display:block;width:100%;height:auto;min-width:620px;max-width:860px;margin:0 auto}.paper .frame{display:none}
 section:target>h3{background:var(--warn-bg);box-shadow:0 0 0 6px var(--warn-bg);border-radius:2px}
 details{margin:12px 0}summary{cursor:pointer;font-weight:600}
 footer{color:var(--muted);font-size:.86rem;padding-top:28px;padding-bottom:48px}
-@media(max-width:560px){main,header,footer{padding:0 14px}header{padding-top:20px}h1{font-size:1.4rem}th,td{padding-right:10px}}
+@media(max-width:560px){table.pairs th[scope=row]{min-width:8rem}main,header,footer{padding:0 14px}header{padding-top:20px}h1{font-size:1.4rem}th,td{padding-right:10px}}
 @media print{nav{display:none}.paper{break-inside:avoid}}
 `;

@@ -1,6 +1,6 @@
 // The main table: one row per cell, every number linked to the cell's own section.
 
-import { count, number, p99, percent } from '../format.ts';
+import { count, number, p99, percent, setting } from '../format.ts';
 import type { CellView, ReportModel } from '../model.ts';
 import { energyAbsent, energyPerToken, promise, validity } from '../words.ts';
 import { type Column, ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
@@ -43,9 +43,17 @@ function attained(view: CellView): string {
   return `${count(kept)} of ${count(arrivals)} (${percent(attainment)})`;
 }
 
+const ENERGY_COLUMNS = ['mean power, W', 'SM clock, MHz'];
+
+/** Without a GPU one column says so; three would only repeat it. */
+function fieldsOf(model: ReportModel): readonly Field[] {
+  if (model.manifest.energy !== 'none') return FIELDS;
+  return FIELDS.filter((field) => !ENERGY_COLUMNS.includes(field.column.label));
+}
+
 export function cellsTable(model: ReportModel): Table {
   const { pricePerHour } = model.manifest;
-  const fields = pricePerHour === null ? FIELDS : [...FIELDS, ...COST];
+  const fields = pricePerHour === null ? fieldsOf(model) : [...fieldsOf(model), ...COST];
   const rows = model.cells.map(
     (view): Row => ({
       cells: fields.map((field) => ({ text: field.value(view), anchor: view.anchor })),
@@ -53,6 +61,6 @@ export function cellsTable(model: ReportModel): Table {
     }),
   );
   const price =
-    pricePerHour === null ? [] : [`Cost: ${number(pricePerHour)} $ per hour of rent, from the window's goodput.`];
+    pricePerHour === null ? [] : [`Cost: ${setting(pricePerHour)} $ per hour of rent, from the window's goodput.`];
   return { title: 'Cells', columns: fields.map((field) => field.column), rows, notes: [ENERGY_SCOPE, ...price] };
 }

@@ -1,7 +1,7 @@
 // Everything that one cell's file says in numbers: its own section of the report.
 
 import type { LatencySummary } from '../../core/index.ts';
-import { count, duration, NOT_DEFINED, number, percent, withBound, withUnit } from '../format.ts';
+import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
 import { energyAbsent } from '../words.ts';
 import { ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
@@ -45,7 +45,7 @@ function workPairs(view: CellView): Pair[] {
     ['status', statusReason === null ? status : `${status}: ${statusReason}`],
     [
       'load',
-      `${load.kind}, ${number(load.rate)} req/s, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
+      `${load.kind}, ${setting(load.rate)} req/s, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
     ],
     ['window', withUnit(m.windowS, 's')],
     ['attempt', count(key.attempt)],
@@ -61,7 +61,7 @@ function workPairs(view: CellView): Pair[] {
     ],
     ['goodput', `${withUnit(m.goodputTokPerS, 'tok/s')}, ${withUnit(m.goodputReqPerS, 'req/s')}`],
     ['throughput', withUnit(m.throughputTokPerS, 'tok/s')],
-    ['output tokens in the window', `${number(m.outputTokens, 9)}, of attained requests ${number(m.goodTokens, 9)}`],
+    ['output tokens in the window', `${count(m.outputTokens)}, of attained requests ${count(m.goodTokens)}`],
     ['edge imbalance', percent(m.edgeImbalance, 2)],
     ...(m.singleTokenRequests > 0
       ? [['requests of one token', `${count(m.singleTokenRequests)} (no TPOT)`] as const]
@@ -107,11 +107,11 @@ function controlPairs(view: CellView): Pair[] {
   const lock =
     requestedLockMhz === null
       ? 'none'
-      : `${number(requestedLockMhz, 4)} MHz asked, ${withUnit(targetLockMhz, 'MHz', 4, 'nothing')} set`;
+      : `${setting(requestedLockMhz)} MHz asked, ${withUnit(targetLockMhz, 'MHz', 4, 'nothing')} set`;
   const cap =
     requestedCapW === null
       ? 'none'
-      : `${number(requestedCapW, 4)} W asked, ${withUnit(enforcedLimitW, 'W', 4, 'nothing')} read back`;
+      : `${setting(requestedCapW)} W asked, ${withUnit(enforcedLimitW, 'W', 4, 'nothing')} read back`;
   return [
     ['clock lock', lock],
     ['power cap', defaultLimitW === null ? cap : `${cap} (default limit ${withUnit(defaultLimitW, 'W', 4)})`],
@@ -124,7 +124,7 @@ function costPairs(view: CellView): Pair[] {
   return [
     [
       'cost',
-      `${withUnit(cost.dollarsPerMtok, '$ per million good tokens')} at ${number(cost.pricePerHour)} $ per hour`,
+      `${withUnit(cost.dollarsPerMtok, '$ per million good tokens')} at ${setting(cost.pricePerHour)} $ per hour`,
     ],
     ['good tokens per $', number(cost.goodTokensPerDollar, 4)],
   ];
@@ -136,7 +136,7 @@ export function numbersTable(view: CellView): Table {
   const pairs = [...workPairs(view), ...energyPairs(view), ...control, ...costPairs(view)];
   return {
     title: 'Work and energy',
-    columns: [left('what'), right('value')],
+    columns: [left('what'), left('value')],
     rows: pairs.map(([what, value]): Row => ({ cells: [what, value === '' ? NOT_DEFINED : value] })),
     notes: [ENERGY_SCOPE],
   };

@@ -1,6 +1,6 @@
 // Where and with what the run was made: tool, engine, GPU, host, digests; unknown stays said as unknown.
 
-import { count, duration, number, utc, withUnit } from '../format.ts';
+import { count, duration, setting, utc, withUnit } from '../format.ts';
 import type { ReportModel } from '../model.ts';
 import { NO_GPU } from '../words.ts';
 import { left, type Row, type Table } from './table.ts';
@@ -38,7 +38,7 @@ function runPairs(model: ReportModel): Pair[] {
       'profile',
       manifest.shortened.length === 0 ? manifest.profile : `${manifest.profile}: ${manifest.shortened.join(', ')}`,
     ],
-    ['SLO at p99', `TTFT ≤ ${number(manifest.slo.ttftMs, 4)} ms, TPOT ≤ ${number(manifest.slo.tpotMs, 4)} ms`],
+    ['SLO at p99', `TTFT ≤ ${setting(manifest.slo.ttftMs)} ms, TPOT ≤ ${setting(manifest.slo.tpotMs)} ms`],
     ['repeats', count(manifest.repeats)],
     ['seed', String(manifest.seed)],
     ['tool', `${manifest.tool.name} ${manifest.tool.version}, commit ${manifest.tool.commit ?? 'unknown'}`],
@@ -53,7 +53,8 @@ function runPairs(model: ReportModel): Pair[] {
 
 export function environmentTable(model: ReportModel): Table {
   const { gpu, host } = model.manifest;
-  const pairs = [...runPairs(model), ...leaves('gpu', gpu), ...leaves('host', host)];
+  const bundle = model.environment === null ? [] : leaves('environment', model.environment);
+  const pairs = [...runPairs(model), ...leaves('gpu', gpu), ...leaves('host', host), ...bundle];
   return {
     title: 'Environment',
     columns: [left('what'), left('value')],

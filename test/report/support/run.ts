@@ -5,6 +5,7 @@ import {
   type CellFile,
   type CellKey,
   cellId,
+  GPU_SAMPLE_COLUMNS,
   type GpuSample,
   type GpuSampleTable,
   gpuSampleTable,
@@ -47,7 +48,7 @@ export interface RunOptions {
   readonly synthetic?: boolean;
   readonly shortened?: readonly string[];
   readonly manifest?: Partial<ManifestFile>;
-  readonly launches?: readonly LaunchFile[];
+  readonly launches?: LaunchFile[];
   readonly metrics?: boolean;
 }
 
@@ -462,6 +463,25 @@ function manifestOf(cells: readonly CellFile[], options: RunOptions): ManifestFi
   };
 }
 
+function between(table: GpuSampleTable | null, fromNs: number, toNs: number): GpuSampleTable | null {
+  if (table === null) return null;
+  const rows = Array.from({ length: table.count }, (_, at) => at).filter(
+    (at) => table.atNs[at]! >= fromNs && table.atNs[at]! < toNs,
+  );
+  return gpuSampleTable(
+    rows.map((at) => Object.fromEntries(GPU_SAMPLE_COLUMNS.map((name) => [name, table[name][at]!])) as GpuSample),
+  );
+}
+
+function launchPartOf(
+  cells: readonly { file: CellFile; gpu: GpuSampleTable | null }[],
+  key: LaunchKey,
+  part: 'soak' | 'idle',
+) {
+  const found = cells.find(({ file }) => file.key.arm === key.arm && file.key.repeat === key.repeat)!;
+  return { gpu: part === 'soak' ? between(found.gpu, 4 * S, 26 * S) : between(found.gpu, 29 * S, 39 * S), metrics: [] };
+}
+
 /** A run that is read like one on disk. By default: the demo's two arms. */
 export function run(options: RunOptions = {}): ReportSource {
   const cells = (
@@ -473,11 +493,13 @@ export function run(options: RunOptions = {}): ReportSource {
   return {
     dir: '/nowhere/demo',
     manifest: manifestOf(files, options),
-    launches: () => options.launches ?? keys.map(({ arm, repeat }) => launch({ arm, repeat })),
-    cells: () => files,
-    requests: (key) => find(key).requests,
-    gpuSamples: (key) => find(key).gpu,
-    metricSamples: () => (options.metrics === false ? null : metricRows()),
+    launches: async () => options.launches ?? keys.map(({ arm, repeat }) => launch({ arm, repeat })),
+    cells: async () => files,
+    requests: async (key) => find(key).requests,
+    gpuSamples: async (key) => between(find(key).gpu, PHASES.startNs - 1.5 * S, PHASES.drainEndNs + 1.5 * S),
+    metricSamples: async () => (options.metrics === false ? [] : metricRows()),
+    launchPart: async (key, part) => launchPartOf(cells, key, part),
+    environment: async () => null,
   };
 }
 
