@@ -1,0 +1,39 @@
+// tokbench run: one experiment from its config file into a capture, then its report.
+
+import type { Command } from 'commander';
+import { positive } from '../numbers.ts';
+
+interface Options {
+  readonly out: string;
+  readonly price?: number;
+  readonly report: boolean;
+  readonly thenVerify?: boolean;
+  readonly json?: boolean;
+}
+
+export function configure(command: Command): void {
+  command
+    .argument('<config>', 'experiment file (YAML)')
+    .requiredOption('--out <dir>', 'run directory; must be new or empty')
+    .option('--price <dollars>', 'price of the instance in dollars per hour; without it no dollars are shown', positive)
+    .option('--no-report', 'do not write the report at the end')
+    .option('--then-verify', 'verify the capture at the end; exit 1 when anything differs')
+    .option('--json', 'result as JSON on stdout')
+    .addHelpText('after', '\nExample:\n  tokbench run configs/smoke_vllm_cpu.yaml --out results/raw/smoke --price 0.9')
+    .action(async (config: string, options: Options) => {
+      process.exitCode = await run(config, options);
+    });
+}
+
+async function run(config: string, options: Options): Promise<number> {
+  const { withWatchedRun } = await import('../watched-run.ts');
+  const { runExperiment } = await import('../../runner/run.ts');
+  return withWatchedRun({ config, dir: options.out, pricePerHour: options.price ?? null }, async (run) => {
+    const result = await runExperiment(run);
+    if (options.report && result.status !== 'interrupted') await (await import('./report.ts')).reportRun(result.dir);
+    if (options.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+    if (!options.thenVerify) return result;
+    const holds = await (await import('./verify.ts')).verifyAndPrint(result.dir);
+    return holds ? result : { ...result, status: 'failed' };
+  });
+}

@@ -1,0 +1,54 @@
+// Facts about this program, this host and this board for the manifest and the environment bundle.
+
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { ManifestFile } from '../core/index.ts';
+import { probeHost } from '../telemetry/host.ts';
+import type { GpuSession } from './gpu-session.ts';
+
+const root = new URL('../../', import.meta.url);
+
+/** Name, version and commit of this program; the commit is null outside a checkout. */
+export async function toolFacts(): Promise<ManifestFile['tool']> {
+  const { name, version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as {
+    name: string;
+    version: string;
+  };
+  return { name, version, commit: await commit(), node: process.version };
+}
+
+async function commit(): Promise<string | null> {
+  try {
+    const { stdout } = await promisify(execFile)(
+      'git',
+      ['-C', root.pathname, 'describe', '--always', '--dirty', '--abbrev=40'],
+      { timeout: 5_000 },
+    );
+    return stdout.trim();
+  } catch {
+    return null;
+  }
+}
+
+export async function hostFacts(): Promise<Readonly<Record<string, unknown>>> {
+  return { ...(await probeHost()) };
+}
+
+/** Identity and limits of the board; the UUID only as a hash. */
+export function gpuFacts(session: GpuSession | null): Readonly<Record<string, unknown>> {
+  if (!session) return { kind: 'none' };
+  const { identity, limits } = session.device;
+  const { uuid, ...rest } = identity;
+  return {
+    ...rest,
+    uuidSha256: createHash('sha256').update(uuid).digest('hex').slice(0, 16),
+    ...limits,
+    maxPowerW: session.maxPowerW,
+  };
+}
+
+export async function environmentBundle(session: GpuSession | null): Promise<Record<string, unknown>> {
+  return { tool: await toolFacts(), host: await hostFacts(), gpu: gpuFacts(session), env: process.env };
+}

@@ -1,0 +1,116 @@
+// The GPU of one run: opens it, starts the simulated one where the config asks for it, and closes what it opened.
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EnvironmentError, type Experiment, type Interval, type Origin, sleep } from '../core/index.ts';
+import type { GpuAddress, GpuDevice } from '../gpu/device.ts';
+import { openGpu } from '../gpu/open.ts';
+import { openSimulatedGpu } from '../gpu/simulated/device.ts';
+
+/** P_max of METHOD 1.9: 1.25 times the board's default limit. */
+const MAX_POWER_FACTOR = 1.25;
+const SIMULATED_START_MS = 10_000;
+
+export interface GpuSession {
+  readonly address: GpuAddress;
+  readonly device: GpuDevice;
+  readonly maxPowerW: number;
+  readonly samplePeriodMs: number;
+  /** Exact energy of an interval, J; only the simulated GPU knows it. Null elsewhere. */
+  exactEnergyJ(interval: Interval, origin: Origin): Promise<number | null>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the config's GPU; null for `gpu: { kind: none }`.
+ * @param self argv that runs this program, for the simulated GPU's process
+ */
+export async function openGpuSession(
+  gpu: Experiment['gpu'],
+  self: readonly string[],
+  signal: AbortSignal,
+): Promise<GpuSession | null> {
+  if (gpu.kind === 'none') return null;
+  if (gpu.kind === 'nvml') {
+    return session({ kind: 'nvml', uuid: gpu.uuid, libraryPath: null }, gpu.samplePeriodMs, async () => {});
+  }
+  const given = process.env['TOKBENCH_SIM_GPU_SOCKET'];
+  if (given) return session({ kind: 'simulated', socketPath: given }, gpu.samplePeriodMs, async () => {});
+  const folder = await mkdtemp(join(tmpdir(), 'tokbench-gpu-'));
+  const socketPath = join(folder, 'gpu.sock');
+  const removeFolder = () => rm(folder, { recursive: true, force: true });
+  try {
+    await startSimulatedGpu(self, socketPath, signal);
+    return await session({ kind: 'simulated', socketPath }, gpu.samplePeriodMs, async () => {
+      await shutDownSimulatedGpu(socketPath);
+      await removeFolder();
+    });
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
+}
+
+async function session(address: GpuAddress, samplePeriodMs: number, after: () => Promise<void>): Promise<GpuSession> {
+  const device = await openGpu(address);
+  return {
+    address,
+    device,
+    samplePeriodMs,
+    maxPowerW: MAX_POWER_FACTOR * device.limits.defaultLimitW,
+    async exactEnergyJ(interval, origin) {
+      if (address.kind !== 'simulated') return null;
+      const simulated = await openSimulatedGpu(address.socketPath);
+      try {
+        return await simulated.exactEnergyJ(origin.absolute(interval.startNs), origin.absolute(interval.endNs));
+      } finally {
+        await simulated.close();
+      }
+    },
+    async close() {
+      await device.close();
+      await after();
+    },
+  };
+}
+
+/** Starts the simulated GPU in a session of its own: like hardware, it outlives a killed runner. */
+async function startSimulatedGpu(self: readonly string[], socketPath: string, signal: AbortSignal): Promise<void> {
+  const [program, ...args] = [...self, 'simulated-gpu', '--socket', socketPath, '--exit-when-unused-s', '60'];
+  const child = spawn(program!, args, { detached: true, stdio: 'ignore' });
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`it exited with code ${code}`)));
+  });
+  failed.catch(() => {});
+  child.unref();
+  const deadline = Date.now() + SIMULATED_START_MS;
+  for (;;) {
+    try {
+      const probe = await openSimulatedGpu(socketPath);
+      await probe.close();
+      return;
+    } catch (cause) {
+      if (Date.now() > deadline) throw startFailure(socketPath, cause);
+      await Promise.race([sleep(50, signal), failed.catch((error) => Promise.reject(startFailure(socketPath, error)))]);
+    }
+  }
+}
+
+function startFailure(socketPath: string, cause: unknown): EnvironmentError {
+  return new EnvironmentError('simulated_gpu_start', `The simulated GPU did not come up on ${socketPath}.`, {
+    advice: `Try 'tokbench simulated-gpu --socket ${socketPath}' by hand; it prints what is wrong.`,
+    cause,
+  });
+}
+
+async function shutDownSimulatedGpu(socketPath: string): Promise<void> {
+  try {
+    const simulated = await openSimulatedGpu(socketPath);
+    await simulated.shutdown();
+  } catch {
+    // Already gone: that is what was wanted.
+  }
+}

@@ -1,0 +1,259 @@
+// One experiment from its plan to a sealed capture: launches in order, whatever happens to each of them.
+
+import { randomBytes } from 'node:crypto';
+import { createRun, type RunWriter } from '../capture/writer.ts';
+import {
+  type Clock,
+  type Experiment,
+  type IdlePower,
+  isBenchError,
+  launchId,
+  MANIFEST_SCHEMA,
+  type ManifestFile,
+  messageOf,
+  Origin,
+  RefusedError,
+} from '../core/index.ts';
+import { planControls } from '../gpu/control.ts';
+import { startGuard } from '../gpu/guard/guard.ts';
+import { findStaleJournal } from '../gpu/guard/stale.ts';
+import { measureBareIdle } from './bare-idle.ts';
+import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
+import { type GpuSession, openGpuSession } from './gpu-session.ts';
+import { type AfterLoads, type RunContext, runLaunch } from './launch.ts';
+import { planRun, planSeconds, type RunPlan } from './plan.ts';
+import type { Reporter } from './progress.ts';
+import { stateDir } from './state-dir.ts';
+
+export interface RunOptions {
+  readonly experiment: Experiment;
+  readonly configText: string;
+  readonly configSha256: string;
+  /** The run directory: must not exist yet, or be empty. */
+  readonly dir: string;
+  readonly pricePerHour: number | null;
+  readonly clock: Clock;
+  /** Aborted by the first signal; everything then ends within 20 s. */
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  /** argv that runs this program, for its helper processes. */
+  readonly self: readonly string[];
+  readonly afterLoads?: AfterLoads;
+}
+
+export interface RunResult {
+  readonly dir: string;
+  readonly status: 'complete' | 'failed' | 'interrupted';
+  readonly failures: ManifestFile['failures'];
+}
+
+/** Runs an experiment. Throws typed errors only for what makes the whole run impossible. */
+export async function runExperiment(options: RunOptions): Promise<RunResult> {
+  const { experiment, signal } = options;
+  refuseStaleJournal();
+  const origin = new Origin(options.clock);
+  const plan = planRun(experiment);
+  const session = await openGpuSession(experiment.gpu, options.self, signal);
+  try {
+    if (session) refuseImpossibleArms(experiment, session);
+    const runId = newRunId(options);
+    const writer = await createRun({
+      dir: options.dir,
+      manifest: await firstManifest(options, runId, plan, session, origin),
+      configText: options.configText,
+      origin,
+    });
+    return await guarded(options, { runId, origin, plan, session, writer });
+  } finally {
+    await session?.close();
+  }
+}
+
+interface Opened {
+  readonly runId: string;
+  readonly origin: Origin;
+  readonly plan: RunPlan;
+  readonly session: GpuSession | null;
+  readonly writer: RunWriter;
+}
+
+async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> {
+  const { writer, session, runId, origin } = opened;
+  const started = performance.now();
+  const guard = await startGuard({
+    runId,
+    journalDir: stateDir(),
+    address: session?.address ?? null,
+    spawnCommand: [...options.self, 'watchdog'],
+  });
+  const lost = new AbortController();
+  void guard.lost.then((reason) => lost.abort(guardLost(reason)));
+  const failures: { where: string; code: string; message: string }[] = [];
+  try {
+    await writer.writeEnvironment(await environmentBundle(session));
+    const run: RunContext = {
+      experiment: options.experiment,
+      runId,
+      origin,
+      clock: options.clock,
+      signal: AbortSignal.any([options.signal, lost.signal]),
+      writer,
+      reporter: options.reporter,
+      session,
+      guard,
+      synthetic: isSynthetic(options.experiment, session),
+      pricePerHour: options.pricePerHour,
+      idleBare: null,
+      self: options.self,
+      afterLoads: options.afterLoads ?? null,
+    };
+    await runLaunches(run, opened.plan, failures);
+    if (lost.signal.aborted) throw lost.signal.reason;
+    return await finish(options, opened, failures, started);
+  } catch (error) {
+    failures.push(failureOf('run', error));
+    await endAsFailed(options, writer, failures, origin);
+    throw error;
+  } finally {
+    await guard.close();
+  }
+}
+
+async function runLaunches(
+  run: RunContext,
+  plan: RunPlan,
+  failures: { where: string; code: string; message: string }[],
+): Promise<void> {
+  const seconds = planSeconds(run.experiment);
+  run.reporter.emit({
+    kind: 'run-started',
+    runId: run.runId,
+    dir: run.writer.dir,
+    launches: plan.launches.length,
+    etaS: seconds.total,
+  });
+  const idleBare = await bareIdle(run);
+  for (const launch of plan.launches) {
+    if (run.signal.aborted) break;
+    const name = launchId(launch.key);
+    run.reporter.emit({ kind: 'launch-started', launch: name, order: launch.order, launches: plan.launches.length });
+    const { file, cells } = await runLaunch({ ...run, idleBare }, launch);
+    if (file.failure) failures.push({ where: name, code: file.failure.code, message: file.failure.message });
+    for (const cell of cells) {
+      if (cell.status === 'failed')
+        failures.push({ where: `${name} ${cell.key.load}`, code: 'server_died', message: cell.statusReason ?? '' });
+    }
+    run.reporter.emit({
+      kind: 'launch-finished',
+      launch: name,
+      status: file.status,
+      stopMs: file.stop?.elapsedMs ?? null,
+    });
+  }
+}
+
+async function bareIdle(run: RunContext): Promise<IdlePower | null> {
+  const idleBare = await measureBareIdle(run);
+  if (idleBare) await run.writer.setManifest({ idleBare });
+  return idleBare;
+}
+
+async function finish(
+  options: RunOptions,
+  opened: Opened,
+  failures: ManifestFile['failures'],
+  started: number,
+): Promise<RunResult> {
+  const { writer, origin } = opened;
+  const status = options.signal.aborted ? 'interrupted' : failures.length > 0 ? 'failed' : 'complete';
+  await writer.setManifest({ failures });
+  await writer.finish(status, origin.anchor());
+  const elapsedS = (performance.now() - started) / 1000;
+  options.reporter.emit({ kind: 'run-finished', status, dir: writer.dir, elapsedS });
+  return { dir: writer.dir, status, failures };
+}
+
+/** A machine that a killed run left changed is judged only after `restore`. */
+function refuseStaleJournal(): void {
+  const stale = findStaleJournal(stateDir());
+  if (!stale) return;
+  throw new RefusedError('stale_journal', `${stale.reason} (journal ${stale.path})`, {
+    advice: "Run 'tokbench restore' first: it undoes what the journal lists and says how it went.",
+  });
+}
+
+/** Seals what is there; where not even that can be written, the folder verifies as interrupted. */
+async function endAsFailed(
+  options: RunOptions,
+  writer: RunWriter,
+  failures: ManifestFile['failures'],
+  origin: Origin,
+): Promise<void> {
+  try {
+    await writer.setManifest({ failures });
+    await writer.finish(options.signal.aborted ? 'interrupted' : 'failed', origin.anchor());
+  } catch {
+    writer.abandon();
+  }
+}
+
+/** Arms that this board cannot take are refused before anything is launched or written. */
+function refuseImpossibleArms(experiment: Experiment, session: GpuSession): void {
+  for (const arm of experiment.arms) planControls(arm, session.device);
+}
+
+function isSynthetic(experiment: Experiment, session: GpuSession | null): boolean {
+  return experiment.engine.kind === 'mock' || (session?.device.identity.synthetic ?? false);
+}
+
+function newRunId(options: RunOptions): string {
+  const stamp = new Date(options.clock.wallMs()).toISOString().replaceAll(/[-:]/g, '').replace(/\.\d+/, '');
+  return `${stamp}-${options.experiment.name}-${randomBytes(2).toString('hex')}`;
+}
+
+async function firstManifest(
+  options: RunOptions,
+  runId: string,
+  plan: RunPlan,
+  session: GpuSession | null,
+  origin: Origin,
+): Promise<ManifestFile> {
+  const { experiment } = options;
+  return {
+    schema: MANIFEST_SCHEMA,
+    runId,
+    tool: await toolFacts(),
+    experiment: experiment.name,
+    profile: experiment.profile,
+    shortened: experiment.shortened,
+    configSha256: options.configSha256,
+    preregSha256: null,
+    synthetic: isSynthetic(experiment, session),
+    engine: { kind: experiment.engine.kind, version: null },
+    gpu: gpuFacts(session),
+    energy: experiment.gpu.kind,
+    host: await hostFacts(),
+    pricePerHour: options.pricePerHour,
+    slo: experiment.slo,
+    seed: experiment.seed,
+    repeats: experiment.repeats,
+    arms: experiment.arms.map((arm) => arm.id),
+    loads: experiment.loads.map((load) => load.id),
+    plannedCells: plan.cellIds,
+    idleBare: null,
+    origin: { monotonicNs: origin.monotonicNs.toString(), wallMs: options.clock.wallMs() },
+    end: null,
+    status: 'running',
+    failures: [],
+  };
+}
+
+function guardLost(reason: string): RefusedError {
+  return new RefusedError('guard_lost', `The watchdog that undoes GPU settings is gone: ${reason}`, {
+    advice: 'The run restored the board itself and stopped. Find out what killed the watchdog before you run again.',
+  });
+}
+
+function failureOf(where: string, error: unknown): { where: string; code: string; message: string } {
+  return { where, code: isBenchError(error) ? error.code : 'unexpected', message: messageOf(error) };
+}
