@@ -17,11 +17,14 @@ function inline(item: Inline): string {
   return typeof item === 'string' ? text : `[${text}](report.html#${encodeURIComponent(item.anchor)})`;
 }
 
+/** The first cell of a row carries its link; the numbers beside it belong to the same place. */
+const cellText = (item: Inline, at: number): string => (at === 0 ? inline(item) : escapeMarkdown(textOf(item)));
+
 function tableLines(table: Table, marks: readonly string[]): string[] {
   const title = [...marks, table.title].map(escapeMarkdown).join(' · ');
   const header = `| ${table.columns.map((column) => escapeMarkdown(column.label)).join(' | ')} |`;
   const rule = `| ${table.columns.map((column) => (column.align === 'right' ? '--:' : '---')).join(' | ')} |`;
-  const rows = table.rows.map((row) => `| ${row.cells.map(inline).join(' | ')} |`);
+  const rows = table.rows.map((row) => `| ${row.cells.map(cellText).join(' | ')} |`);
   return [`**${title}**`, '', header, rule, ...rows, '', ...table.notes.flatMap((note) => [escapeMarkdown(note), ''])];
 }
 

@@ -94,6 +94,12 @@ export interface Banner {
   readonly text: string;
 }
 
+const UNFINISHED = {
+  running: 'The run was killed, or it is still going.',
+  failed: 'Something failed on the way.',
+  interrupted: 'The run was stopped before its end.',
+} as const;
+
 /** What must be known before any number is read. */
 export function banners(model: ReportModel): Banner[] {
   const { manifest } = model;
@@ -102,7 +108,7 @@ export function banners(model: ReportModel): Banner[] {
     list.push({
       tone: 'bad',
       title: 'SYNTHETIC',
-      text: 'A simulated GPU and a mock engine made these numbers. They say how the tool works and nothing about any real hardware.',
+      text: 'Made in the simulated world (a mock engine, and a simulated GPU for power and energy). The numbers show how the tool works and say nothing about real hardware.',
     });
   if (manifest.profile === 'shortened')
     list.push({
@@ -113,8 +119,8 @@ export function banners(model: ReportModel): Banner[] {
   if (manifest.status !== 'complete')
     list.push({
       tone: 'bad',
-      title: `run ${manifest.status}`,
-      text: `The run did not complete: ${finished(model)} of ${manifest.plannedCells.length} planned cells are here.`,
+      title: manifest.status === 'running' ? 'run unfinished' : `run ${manifest.status}`,
+      text: `${UNFINISHED[manifest.status]} ${finished(model)} of ${manifest.plannedCells.length} planned cells are complete.`,
     });
   for (const failure of manifest.failures)
     list.push({ tone: 'bad', title: failure.code, text: `${failure.where}: ${failure.message}` });

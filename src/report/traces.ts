@@ -1,20 +1,11 @@
 // Per-request points of one cell for the figures: TTFT and TPOT by arrival, and how many requests were in flight.
 
-import {
-  type Interval,
-  NS_PER_MS,
-  NS_PER_S,
-  OUTCOMES,
-  type Outcome,
-  type RequestTable,
-  type Slo,
-  stateOfOutcome,
-} from '../core/index.ts';
+import { type MeasuredRequests, measureRequests, tpotNs, ttftNs } from '../analysis/request-metrics.ts';
+import { type Interval, NS_PER_MS, NS_PER_S, type RequestTable, type Slo } from '../core/index.ts';
 
-/** One scheduled arrival. Times in seconds since the start of the load, latencies in ms, +Infinity for a miss (METHOD 1.4). */
+/** One scheduled arrival. Seconds since the start of the load; latencies in ms, +Infinity for a miss (METHOD 1.4). */
 export interface RequestPoint {
   readonly arrivalS: number;
-  readonly outcome: Outcome;
   readonly inWindow: boolean;
   readonly attained: boolean;
   readonly ttftMs: number;
@@ -30,42 +21,28 @@ export interface Step {
   readonly value: number;
 }
 
-/** Rows of the first and the last content event of a request that carry tokens; null when there is none. */
-function contentEdges(table: RequestTable, row: number): { firstNs: number; lastNs: number } | null {
-  let first = table.eventStart[row]!;
-  let last = table.eventStart[row + 1]! - 1;
-  while (first <= last && table.eventTokens[first]! < 1) first++;
-  while (last >= first && table.eventTokens[last]! < 1) last--;
-  return first > last ? null : { firstNs: table.eventAtNs[first]!, lastNs: table.eventAtNs[last]! };
-}
-
-function point(table: RequestTable, row: number, startNs: number, window: Interval, slo: Slo): RequestPoint {
-  const scheduledNs = table.scheduledNs[row]!;
-  const outcome = OUTCOMES[table.outcome[row]!]!;
-  const edges = contentEdges(table, row);
-  const tokens = table.outputTokens[row]!;
-  const firstTokenMs = edges === null ? null : (edges.firstNs - scheduledNs) / NS_PER_MS;
-  const base = {
+function point(measured: MeasuredRequests, row: number, startNs: number, window: Interval): RequestPoint {
+  const scheduledNs = measured.table.scheduledNs[row]!;
+  const firstMs = ttftNs(measured, row) / NS_PER_MS;
+  const tpotMs = tpotNs(measured, row) / NS_PER_MS;
+  const completed = measured.state[row] === 'completed' && measured.tokens[row]! > 0;
+  return {
     arrivalS: (scheduledNs - startNs) / NS_PER_S,
-    outcome,
     inWindow: scheduledNs >= window.startNs && scheduledNs < window.endNs,
-    firstTokenMs,
+    attained: measured.attained[row] === 1,
+    ttftMs: completed ? firstMs : Number.POSITIVE_INFINITY,
+    tpotMs: completed ? (Number.isNaN(tpotMs) ? null : tpotMs) : Number.POSITIVE_INFINITY,
+    firstTokenMs: Number.isNaN(firstMs) ? null : firstMs,
   };
-  if (stateOfOutcome(outcome) !== 'completed' || edges === null || firstTokenMs === null)
-    return { ...base, attained: false, ttftMs: Number.POSITIVE_INFINITY, tpotMs: Number.POSITIVE_INFINITY };
-  const streamNs = edges.lastNs - edges.firstNs;
-  const attained =
-    edges.firstNs - scheduledNs <= slo.ttftMs * NS_PER_MS &&
-    (tokens <= 1 || streamNs <= slo.tpotMs * NS_PER_MS * (tokens - 1));
-  return { ...base, attained, ttftMs: firstTokenMs, tpotMs: tokens >= 2 ? streamNs / (tokens - 1) / NS_PER_MS : null };
 }
 
 /** Points of all arrivals of a load, in arrival order, warm-up and tail included. */
 export function requestPoints(table: RequestTable, startNs: number, window: Interval, slo: Slo): RequestPoint[] {
-  return Array.from({ length: table.count }, (_, row) => point(table, row, startNs, window, slo));
+  const measured = measureRequests(table, slo);
+  return Array.from({ length: table.count }, (_, row) => point(measured, row, startNs, window));
 }
 
-/** Requests between dispatch and their last sign of life, as the client saw it, thinned to at most `limit` steps. */
+/** Requests between dispatch and their last sign of life, as the client saw it, thinned to about `limit` steps. */
 export function inFlight(table: RequestTable, startNs: number, untilNs: number, limit: number): Step[] {
   const changes: [number, number][] = [];
   for (let row = 0; row < table.count; row++) {
@@ -84,7 +61,7 @@ export function inFlight(table: RequestTable, startNs: number, untilNs: number, 
   return thin(steps, limit);
 }
 
-/** Every k-th item, the last one kept, so that at most `limit` + 1 remain. */
+/** Every k-th item and the last one, so that at most `limit` + 1 remain. */
 export function thin<T>(items: readonly T[], limit: number): T[] {
   const stride = Math.max(1, Math.ceil(items.length / limit));
   return items.filter((_, at) => at % stride === 0 || at === items.length - 1);

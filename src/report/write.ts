@@ -2,7 +2,7 @@
 
 import { writeDerived } from '../capture/derived.ts';
 import { allFigures } from './figures/all.ts';
-import { openKit } from './figures/kit.ts';
+import { type FigureKit, openKit } from './figures/kit.ts';
 import type { SkippedFigure } from './figures/spec.ts';
 import { htmlPage } from './html/page.ts';
 import type { NumberedFigure } from './html/render.ts';
@@ -28,9 +28,13 @@ const MARKDOWN = 'report/report.md';
  * Writes report.html, report.md and the figures below `report/` of the run folder. What a figure lacks makes it
  * `skipped` with a reason. Throws what the reader throws on damaged input (CaptureError) and what the writer throws.
  */
-export async function writeReport(run: ReportSource, write: DerivedWriter = writeDerived): Promise<WrittenReport> {
+export async function writeReport(
+  run: ReportSource,
+  write: DerivedWriter = writeDerived,
+  open: () => Promise<FigureKit> = openKit,
+): Promise<WrittenReport> {
   const model = await reportModel(run);
-  const kit = await openKit();
+  const kit = await open();
   const drawn: NumberedFigure[] = [];
   const skipped: SkippedFigure[] = [];
   const written: string[] = [];

@@ -1,6 +1,7 @@
 // Draws figures: Observable Plot on a small DOM for SVG, resvg with the shipped font for PNG. Loaded when first used.
 
 import { fileURLToPath } from 'node:url';
+import { plainText } from '../escape.ts';
 import { compose } from './compose.ts';
 import type { Canvas, SvgDocument } from './dom.ts';
 import type { FigureSpec, PlotModule } from './spec.ts';
@@ -34,7 +35,7 @@ export async function openKit(): Promise<FigureKit> {
   const font = { loadSystemFonts: false, fontFiles: FONTS, defaultFontFamily: 'DejaVu Sans' };
   return {
     plot,
-    svg: (spec, marks) => `${compose(canvas, spec, marks).toString()}\n`,
+    svg: (spec, marks) => `${plainText(compose(canvas, spec, marks).toString())}\n`,
     png: (svg) => new Resvg(svg, { fitTo: { mode: 'zoom', value: 2 }, font, logLevel: 'error' }).render().asPng(),
   };
 }

@@ -35,6 +35,7 @@ const HEIGHT = 380;
 const MARGINS = { marginTop: 12, marginBottom: 46, marginLeft: 70, marginRight: 30 };
 const LABEL_PX = 11;
 const CORNER_PX = 12;
+const LEADER_FROM_PX = 30;
 const FRAME: Box = {
   left: MARGINS.marginLeft,
   right: WIDTH - MARGINS.marginRight,
@@ -71,6 +72,8 @@ interface Projection {
   readonly x: (value: number) => number;
   readonly y: (value: number) => number;
   readonly domains: { readonly x: [number, number]; readonly y: [number, number] };
+  /** Data units per pixel. */
+  readonly perPx: { readonly x: number; readonly y: number };
 }
 
 function projectionOf(points: readonly CellPoint[], axes: PointAxes): Projection {
@@ -84,20 +87,50 @@ function projectionOf(points: readonly CellPoint[], axes: PointAxes): Projection
   const share = (value: number, [low, high]: [number, number]) => (value - low) / (high - low);
   return {
     domains,
+    perPx: {
+      x: (domains.x[1] - domains.x[0]) / (FRAME.right - FRAME.left),
+      y: (domains.y[1] - domains.y[0]) / (FRAME.bottom - FRAME.top),
+    },
     x: (value) => FRAME.left + share(value, domains.x) * (FRAME.right - FRAME.left),
     y: (value) => FRAME.bottom - share(value, domains.y) * (FRAME.bottom - FRAME.top),
   };
 }
 
-function dotMarks(plot: PlotModule, model: ReportModel, point: CellPoint, axes: PointAxes): Plot.Markish[] {
-  const { x, y, bound, view } = point;
+const CAP_PX = 4;
+
+/** The span that the energy bound allows, with a cap at each end. */
+function boundMarks(
+  plot: PlotModule,
+  point: CellPoint,
+  axes: PointAxes,
+  perPx: Projection['perPx'],
+  stroke: string,
+): Plot.Markish[] {
+  const { x, y, bound } = point;
+  const line = { stroke, strokeWidth: 1.2 };
+  const [capX, capY] = [CAP_PX * perPx.x, CAP_PX * perPx.y];
+  if (!(bound > 0)) return [];
+  if (axes.energyAxis === 'x')
+    return [
+      plot.ruleY([y], { x1: x - bound, x2: x + bound, ...line }),
+      plot.ruleX([x - bound, x + bound], { y1: y - capY, y2: y + capY, ...line }),
+    ];
+  return [
+    plot.ruleX([x], { y1: y - bound, y2: y + bound, ...line }),
+    plot.ruleY([y - bound, y + bound], { x1: x - capX, x2: x + capX, ...line }),
+  ];
+}
+
+function dotMarks(
+  plot: PlotModule,
+  model: ReportModel,
+  point: CellPoint,
+  axes: PointAxes,
+  perPx: Projection['perPx'],
+): Plot.Markish[] {
+  const { x, y, view } = point;
   const { colour, symbol } = armStyle(model.manifest.arms.indexOf(view.cell.key.arm));
   const { valid } = view.cell;
-  const line = { stroke: colour, strokeWidth: 1.2, marker: 'tick' } as const;
-  const bar =
-    axes.energyAxis === 'x'
-      ? plot.ruleY([y], { x1: x - bound, x2: x + bound, ...line })
-      : plot.ruleX([x], { y1: y - bound, y2: y + bound, ...line });
   const dot = {
     symbol,
     r: 5.5,
@@ -105,20 +138,35 @@ function dotMarks(plot: PlotModule, model: ReportModel, point: CellPoint, axes: 
     stroke: valid ? PAPER : colour,
     strokeWidth: valid ? 1 : 1.8,
   };
-  return [...(bound > 0 ? [bar] : []), plot.dot([point], { x: () => x, y: () => y, ...dot })];
+  return [...boundMarks(plot, point, axes, perPx, colour), plot.dot([point], { x: () => x, y: () => y, ...dot })];
 }
 
-function labelMark(plot: PlotModule, group: Group, at: Placement, centre: { x: number; y: number }): Plot.Markish {
-  const text = { fontSize: LABEL_PX, fill: group.ink, fontWeight: 600, stroke: PAPER, strokeWidth: 4 };
-  return plot.text([group.label], {
-    x: () => centre.x,
-    y: () => centre.y,
-    text: (label: string) => label,
-    dx: at.dx,
-    dy: at.dy,
-    textAnchor: at.anchor,
-    ...text,
-  });
+interface Centre {
+  readonly x: number;
+  readonly y: number;
+}
+
+function labelMark(plot: PlotModule, group: Group, at: Placement, centre: Centre): Plot.Markish {
+  const text = { fontSize: LABEL_PX, fontWeight: 600, fill: group.ink, stroke: PAPER, strokeWidth: 4 };
+  const place = { x: () => centre.x, y: () => centre.y, dx: at.dx, dy: at.dy, textAnchor: at.anchor };
+  return plot.text([group.label], { ...place, ...text, text: (label: string) => label });
+}
+
+/** A thin line from a label that had to go far to its point. */
+function leaderMark(
+  plot: PlotModule,
+  group: Group,
+  at: Placement,
+  centre: Centre,
+  perPx: Projection['perPx'],
+): Plot.Markish {
+  const ends = {
+    x1: () => centre.x,
+    y1: () => centre.y,
+    x2: () => centre.x + at.dx * perPx.x,
+    y2: () => centre.y - (at.dy - Math.sign(at.dy) * LABEL_PX * 0.7) * perPx.y,
+  };
+  return plot.link([group], { ...ends, stroke: group.ink, strokeWidth: 0.75 });
 }
 
 function labelMarks(
@@ -144,7 +192,12 @@ function labelMarks(
     return { label: group.label, x, y: projection.y(centres[at]!.y), reach: spread + 7 };
   });
   const placed = placeLabels(items, better === null ? [] : [corner], FRAME, LABEL_PX);
-  return groups.map((group, at) => labelMark(plot, group, placed[at]!, centres[at]!));
+  const leaders = groups.flatMap((group, at) =>
+    Math.abs(placed[at]!.dy) < LEADER_FROM_PX
+      ? []
+      : [leaderMark(plot, group, placed[at]!, centres[at]!, projection.perPx)],
+  );
+  return [...leaders, ...groups.map((group, at) => labelMark(plot, group, placed[at]!, centres[at]!))];
 }
 
 /** The panel of a point figure. Needs at least one point. */
@@ -171,7 +224,7 @@ export function pointPanel(plot: PlotModule, model: ReportModel, points: readonl
         plot.frame({ stroke: GRID }),
         ...(axes.better === null ? [] : [plot.text([axes.better], corner)]),
         ...labelMarks(plot, groupsOf(model, points), projection, axes.better),
-        ...points.flatMap((point) => dotMarks(plot, model, point, axes)),
+        ...points.flatMap((point) => dotMarks(plot, model, point, axes, projection.perPx)),
       ],
     },
   };

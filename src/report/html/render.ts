@@ -14,7 +14,8 @@ export interface NumberedFigure {
 
 export function inline(item: Inline): string {
   if (typeof item === 'string') return escapeHtml(item);
-  return `<a href="#${escapeHtml(item.anchor)}">${escapeHtml(item.text)}</a>`;
+  const note = item.note ? `<span class="limit">${escapeHtml(item.note)}</span>` : '';
+  return `<a href="#${escapeHtml(item.anchor)}">${escapeHtml(item.text)}</a>${note}`;
 }
 
 /** `SYNTHETIC · shortened · ` before a title. */

@@ -1,6 +1,7 @@
 // The main table: one row per cell, every number linked to the cell's own section.
 
-import { count, number, p99, percent, setting } from '../format.ts';
+import type { LatencySummary } from '../../core/index.ts';
+import { count, number, p99Notes, percent, setting, withUnit } from '../format.ts';
 import type { CellView, ReportModel } from '../model.ts';
 import { energyAbsent, energyPerToken, promise, validity } from '../words.ts';
 import { type Column, ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
@@ -8,6 +9,8 @@ import { type Column, ENERGY_SCOPE, left, type Row, right, type Table } from './
 interface Field {
   readonly column: Column;
   readonly value: (view: CellView) => string;
+  /** Small print under the value. */
+  readonly note?: (view: CellView) => string;
 }
 
 const FIELDS: readonly Field[] = [
@@ -17,9 +20,13 @@ const FIELDS: readonly Field[] = [
   { column: right('offered, req/s'), value: (view) => number(view.cell.metrics.offeredReqPerS) },
   { column: right('goodput, tok/s'), value: (view) => number(view.cell.metrics.goodputTokPerS) },
   { column: right('throughput, tok/s'), value: (view) => number(view.cell.metrics.throughputTokPerS) },
-  { column: right('attained'), value: attained },
-  { column: right('p99 TTFT'), value: (view) => p99(view.cell.metrics.ttft) },
-  { column: right('p99 TPOT'), value: (view) => p99(view.cell.metrics.tpot) },
+  {
+    column: right('attained'),
+    value: ({ cell }) => `${count(cell.metrics.attained)} of ${count(cell.metrics.arrivals)}`,
+    note: (view) => percent(view.cell.metrics.attainment),
+  },
+  p99Field('p99 TTFT', (view) => view.cell.metrics.ttft),
+  p99Field('p99 TPOT', (view) => view.cell.metrics.tpot),
   { column: right('energy per token'), value: (view) => energyPerToken(view.cell) },
   {
     column: right('mean power, W'),
@@ -38,9 +45,12 @@ const COST: readonly Field[] = [
   },
 ];
 
-function attained(view: CellView): string {
-  const { attained: kept, arrivals, attainment } = view.cell.metrics;
-  return `${count(kept)} of ${count(arrivals)} (${percent(attainment)})`;
+function p99Field(label: string, summary: (view: CellView) => LatencySummary): Field {
+  return {
+    column: right(label),
+    value: (view) => withUnit(summary(view).p99Ms, 'ms'),
+    note: (view) => p99Notes(summary(view)).join('; '),
+  };
 }
 
 const ENERGY_COLUMNS = ['mean power, W', 'SM clock, MHz'];
@@ -56,7 +66,7 @@ export function cellsTable(model: ReportModel): Table {
   const fields = pricePerHour === null ? fieldsOf(model) : [...fieldsOf(model), ...COST];
   const rows = model.cells.map(
     (view): Row => ({
-      cells: fields.map((field) => ({ text: field.value(view), anchor: view.anchor })),
+      cells: fields.map((field) => ({ text: field.value(view), anchor: view.anchor, note: field.note?.(view) ?? '' })),
       ...(view.cell.valid ? {} : { tone: 'bad' }),
     }),
   );

@@ -5,6 +5,8 @@ export interface LinkedText {
   readonly text: string;
   /** Anchor inside the report, without `#`. */
   readonly anchor: string;
+  /** Small print that belongs to the text; in brackets where there is no second line. */
+  readonly note?: string;
 }
 
 export type Inline = string | LinkedText;
@@ -29,7 +31,12 @@ export interface Table {
 
 export const left = (label: string): Column => ({ label, align: 'left' });
 export const right = (label: string): Column => ({ label, align: 'right' });
-export const textOf = (inline: Inline): string => (typeof inline === 'string' ? inline : inline.text);
+
+/** The text with its note in brackets. */
+export function textOf(inline: Inline): string {
+  if (typeof inline === 'string') return inline;
+  return inline.note ? `${inline.text} (${inline.note})` : inline.text;
+}
 
 /** Stands under every table that shows energy (METHOD 1.10). */
 export const ENERGY_SCOPE =

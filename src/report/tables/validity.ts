@@ -61,7 +61,7 @@ function valueText(value: unknown): string {
 function cellsOf(found: Found, total: number): Inline {
   const [only] = found.views;
   if (found.views.length === 1 && only !== undefined) return { text: only.title, anchor: only.anchor };
-  return found.views.length === total ? `all ${total} cells` : found.views.map((view) => view.title).join('; ');
+  return found.views.length === total ? 'all cells' : found.views.map((view) => view.title).join('; ');
 }
 
 function rowOf(found: Found, total: number): Row {

@@ -41,6 +41,7 @@ export interface CellOptions {
   readonly failEvery?: number;
   readonly failure?: Outcome;
   readonly pricePerHour?: number | null;
+  readonly metrics?: CellFile['metrics'] | null;
 }
 
 export interface RunOptions {
@@ -179,6 +180,7 @@ const DEFAULTS: Required<CellOptions> = {
   failEvery: 0,
   failure: 'http_error',
   pricePerHour: null,
+  metrics: null,
 };
 
 function metricsOf(options: Required<CellOptions>, requests: readonly RequestRecord[]): CellFile['metrics'] {
@@ -327,7 +329,7 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
       samplePeriodNs: options.gpu === 'none' ? null : 2e7,
       maxPowerW: options.gpu === 'none' ? null : 437.5,
     },
-    metrics: metricsOf(options, rows),
+    metrics: options.metrics ?? metricsOf(options, rows),
     windowEnergy:
       options.gpu === 'none'
         ? null
