@@ -18,6 +18,7 @@ const MEMORY_BYTES = 42 * 2 ** 30;
 const TERM_GRACE_MS = 500;
 const DEAD_CORE_LINGER_MS = 4000;
 const NEVER_MS = 2 ** 30;
+const PORT_BUSY = 'OSError: [Errno 98] Address already in use';
 
 interface Run {
   readonly options: MockEngineOptions;
@@ -56,34 +57,44 @@ export async function runMockEngine(options: MockEngineOptions, clock: Clock = s
 /** Start-up to readiness; resolves with what closes the service again. */
 async function startAndServe(run: Run, takeOverSignals: () => void): Promise<() => Promise<void>> {
   const { options, clock } = run;
-  const startedAtS = clock.wallMs() / 1000;
   const originNs = clock.monotonicNs();
-  if (await portAnswers(options)) return portBusy(run);
+  const startedAtS = clock.wallMs() / 1000;
+  if (await portAnswers(options)) throw new Error(PORT_BUSY);
   const gpu = options.gpuSocket === null ? null : await GpuLink.open(options.gpuSocket);
-  await startUp(run, gpu);
-  const time = realTime(clock, originNs);
+  try {
+    await startUp(run, gpu);
+    const backend = makeBackend(run, gpu, originNs, startedAtS);
+    const front = new Front({ engine: options, backend, faults: run.faults, clock });
+    const server = await listen(run, front);
+    process.stderr.write('INFO:     Application startup complete.\n');
+    takeOverSignals();
+    const onTerm = () => terminate(run, server, front);
+    process.on('SIGTERM', onTerm).on('SIGINT', onTerm);
+    scheduleFaults(run, front);
+    return async () => {
+      process.off('SIGTERM', onTerm).off('SIGINT', onTerm);
+      server.close();
+      server.closeAllConnections();
+      await backend.close();
+      gpu?.close();
+    };
+  } catch (error) {
+    gpu?.close();
+    throw error;
+  }
+}
+
+function makeBackend(run: Run, gpu: GpuLink | null, originNs: bigint, startedAtS: number): Backend {
+  const { options: engine, clock, exit } = run;
+  if (engine.truth !== null) {
+    return new FixedTruthBackend({ engine, truth: engine.truth, clock, originNs, startedAtS });
+  }
   const onFatal = (error: unknown) => {
     process.stderr.write(`EngineCore encountered a fatal error: ${messageOf(error)}\n`);
-    run.exit(1);
+    exit(1);
   };
-  const backend: Backend =
-    options.truth === null
-      ? new BatchingBackend({ engine: options, time, gpu: gpu ?? FREE_RUNNING, startedAtS, onFatal })
-      : new FixedTruthBackend({ engine: options, truth: options.truth, clock, originNs, startedAtS });
-  const front = new Front({ engine: options, backend, faults: run.faults, clock });
-  const server = await listen(run, front);
-  process.stderr.write('INFO:     Application startup complete.\n');
-  takeOverSignals();
-  const onTerm = () => terminate(run, server, front);
-  process.on('SIGTERM', onTerm).on('SIGINT', onTerm);
-  scheduleFaults(run, front);
-  return async () => {
-    process.off('SIGTERM', onTerm).off('SIGINT', onTerm);
-    server.close();
-    server.closeAllConnections();
-    await backend.close();
-    gpu?.close();
-  };
+  const time = realTime(clock, originNs);
+  return new BatchingBackend({ engine, time, gpu: gpu ?? FREE_RUNNING, startedAtS, onFatal });
 }
 
 async function startUp({ options, faults, clock, signal, exit }: Run, gpu: GpuLink | null): Promise<void> {
@@ -98,9 +109,19 @@ async function startUp({ options, faults, clock, signal, exit }: Run, gpu: GpuLi
       await sleep(NEVER_MS, signal);
     }
     process.stdout.write(logLine(milestone, process.pid, clock.wallMs()));
+    if (milestone.text.startsWith('Available KV cache memory')) checkKvSize(options);
     if (milestone.text.startsWith('Starting to load model')) await gpu?.attach(process.pid, MEMORY_BYTES);
   }
   if (faults.neverReady) await sleep(NEVER_MS, signal);
+}
+
+/** Without this a longest request could wait for ever; vLLM refuses in the same words. */
+function checkKvSize({ kvTokens, maxModelLen }: MockEngineOptions): void {
+  if (kvTokens >= maxModelLen) return;
+  throw new Error(
+    `ValueError: To serve at least one request with the model's max seq len (${maxModelLen}), a larger KV cache is needed. ` +
+      `Based on the available memory, the estimated maximum model length is ${kvTokens}.`,
+  );
 }
 
 function portAnswers({ host, port }: MockEngineOptions): Promise<boolean> {
@@ -114,12 +135,6 @@ function portAnswers({ host, port }: MockEngineOptions): Promise<boolean> {
   });
 }
 
-function portBusy({ exit }: Run): () => Promise<void> {
-  process.stderr.write('OSError: [Errno 98] Address already in use\n');
-  exit(1);
-  return async () => undefined;
-}
-
 function listen({ options }: Run, front: Front): Promise<Server> {
   const server = createServer({ headersTimeout: 0, requestTimeout: 0, noDelay: true }, (request, response) =>
     front.handle(request, response),
@@ -128,7 +143,7 @@ function listen({ options }: Run, front: Front): Promise<Server> {
   server.keepAliveTimeoutBuffer = 0;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new Error('OSError: [Errno 98] Address already in use') : error),
+      reject(error.code === 'EADDRINUSE' ? new Error(PORT_BUSY) : error),
     );
     server.listen({ port: options.port, host: options.host, backlog: 2048 }, () => resolve(server));
   });
