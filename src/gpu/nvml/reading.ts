@@ -1,0 +1,92 @@
+// One reading of a board through NVML: the counter first and timed, then power, then now and then the slow fields.
+
+import type { GpuSample } from '../../core/index.ts';
+import type { ReadScope } from '../device.ts';
+import { countError, emptySample } from '../sample.ts';
+import { NVML_SUCCESS, nvmlName, nvmlPolicy } from './codes.ts';
+import { CLOCK } from './identity.ts';
+import type { NvmlFunction } from './library.ts';
+import type { NvmlHandle, NvmlSession, Reading } from './session.ts';
+import { fieldAnswer, fieldRequest, STRUCT_BYTES } from './structs.ts';
+
+/** Field ids that no driver has renumbered: instantaneous power, and its 1 s average. */
+const POWER_INSTANT = 186;
+const POWER_AVERAGE = 185;
+const GPU_TEMPERATURE_SENSOR = 0;
+
+export class NvmlReader {
+  readonly errors = new Map<string, number>();
+  readonly #session: NvmlSession;
+  readonly #board: NvmlHandle;
+  readonly #power = fieldRequest([POWER_INSTANT, POWER_AVERAGE]);
+  readonly #utilization = Buffer.alloc(STRUCT_BYTES.nvmlUtilization_t);
+
+  constructor(session: NvmlSession, board: NvmlHandle) {
+    this.#session = session;
+    this.#board = board;
+  }
+
+  /** Never throws: what cannot be read is NaN, and counted in `errors`. */
+  read(originNs: bigint, scope: ReadScope): GpuSample {
+    const sample = emptySample();
+    const beganNs = process.hrtime.bigint();
+    const energy = this.#session.u64('nvmlDeviceGetTotalEnergyConsumption', this.#board);
+    const endedNs = process.hrtime.bigint();
+    sample.atNs = Number(endedNs - originNs);
+    sample.callNs = Number(endedNs - beganNs);
+    sample.energyMj = this.#value('nvmlDeviceGetTotalEnergyConsumption', energy);
+    this.#readPower(sample);
+    if (scope === 'all') this.#readSlow(sample);
+    return sample;
+  }
+
+  #readPower(sample: GpuSample): void {
+    const code = this.#session.call('nvmlDeviceGetFieldValues', this.#board, 2, this.#power);
+    if (code !== NVML_SUCCESS) {
+      this.#count('nvmlDeviceGetFieldValues', code);
+      return;
+    }
+    const [instant, average] = [fieldAnswer(this.#power, 0), fieldAnswer(this.#power, 1)];
+    sample.powerInstantMw = this.#value(`field ${POWER_INSTANT}`, instant);
+    sample.powerAverageMw = this.#value(`field ${POWER_AVERAGE}`, average);
+  }
+
+  #readSlow(sample: GpuSample): void {
+    sample.smClockMhz = this.#u32('nvmlDeviceGetClockInfo', CLOCK.sm);
+    sample.memClockMhz = this.#u32('nvmlDeviceGetClockInfo', CLOCK.memory);
+    sample.temperatureC = this.#u32('nvmlDeviceGetTemperature', GPU_TEMPERATURE_SENSOR);
+    sample.enforcedLimitMw = this.#u32('nvmlDeviceGetEnforcedPowerLimit');
+    sample.reasons = this.#reasons();
+    sample.utilizationPct = this.#utilizationPct();
+  }
+
+  /** The symbol was renamed in 12.2; the older name answers the same. */
+  #reasons(): number {
+    const current = this.#session.u64('nvmlDeviceGetCurrentClocksEventReasons', this.#board);
+    if (nvmlPolicy(current.code) !== 'absent') return this.#value('nvmlDeviceGetCurrentClocksEventReasons', current);
+    const name = 'nvmlDeviceGetCurrentClocksThrottleReasons';
+    return this.#value(name, this.#session.u64(name, this.#board));
+  }
+
+  #utilizationPct(): number {
+    const code = this.#session.call('nvmlDeviceGetUtilizationRates', this.#board, this.#utilization);
+    const value = code === NVML_SUCCESS ? this.#utilization.readUInt32LE(0) : Number.NaN;
+    return this.#value('nvmlDeviceGetUtilizationRates', { code, value });
+  }
+
+  #u32(name: NvmlFunction, ...args: readonly number[]): number {
+    return this.#value(name, this.#session.u32(name, this.#board, ...args));
+  }
+
+  #value(name: string, reading: Reading): number {
+    if (reading.code !== NVML_SUCCESS) this.#count(name, reading.code);
+    return reading.value;
+  }
+
+  /** What a board does not offer is one fact, not an error per sample. */
+  #count(name: string, code: number): void {
+    const key = `${name}: ${nvmlName(code)}`;
+    if (nvmlPolicy(code) === 'absent') this.errors.set(key, 1);
+    else countError(this.errors, key);
+  }
+}
