@@ -37,7 +37,7 @@ export function clockFigure(plot: PlotModule, model: ReportModel): FigureResult 
       }),
     ],
     notes: [
-      'Bars: bound of the energy reading, not a confidence interval. Hollow: the cell is invalid. The clock axis does not start at zero.',
+      'Bars and ±: bound of the energy reading, not a confidence interval; a bar narrower than its mark is hidden by it. Hollow: the cell is invalid. The clock axis does not start at zero.',
     ],
     cell: null,
   };

@@ -48,7 +48,7 @@ export function goodputFigure(plot: PlotModule, model: ReportModel): FigureResul
       }),
     ],
     notes: [
-      `Bars: bound of the energy reading, not a confidence interval. Hollow: the cell is invalid. Both axes start at zero.${missing > 0 ? ` Not shown: ${missing} of ${model.cells.length} cells, without J/token.` : ''}`,
+      `Bars and ±: bound of the energy reading, not a confidence interval; a bar narrower than its mark is hidden by it. Hollow: the cell is invalid. Both axes start at zero.${missing > 0 ? ` Not shown: ${missing} of ${model.cells.length} cells, without J/token.` : ''}`,
     ],
     cell: null,
   };

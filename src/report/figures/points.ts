@@ -1,7 +1,9 @@
 // One point per cell on two measured axes, with the bound of the energy as a bar; labels name arm and load directly.
 
 import type * as Plot from '@observablehq/plot';
+import { plainText } from '../escape.ts';
 import type { CellView, ReportModel } from '../model.ts';
+import { energyPerToken } from '../words.ts';
 import { type Box, type Placement, placeLabels } from './place.ts';
 import { domainFromZero, paddedDomain } from './shared.ts';
 import type { Panel, PlotModule } from './spec.ts';
@@ -34,6 +36,7 @@ interface Group {
 const HEIGHT = 380;
 const MARGINS = { marginTop: 12, marginBottom: 46, marginLeft: 70, marginRight: 30 };
 const LABEL_PX = 11;
+const LABEL_MAX_PX = 300;
 const CORNER_PX = 12;
 const LEADER_FROM_PX = 30;
 const FRAME: Box = {
@@ -65,7 +68,9 @@ function labelOf(members: readonly CellPoint[]): string {
   const state =
     invalid === 0 ? [] : [single ? view.marks.find((mark) => mark.startsWith('INVALID'))! : `${invalid} INVALID`];
   const repeats = single ? [] : [`${members.length} repeats`];
-  return shorten([view.cell.key.arm, view.cell.key.load, ...repeats, ...state].join(' · '), LABEL_PX, 320);
+  const name = [view.cell.key.arm, view.cell.key.load, ...repeats, ...state].join(' · ');
+  const value = single ? `: ${energyPerToken(view.cell)}` : '';
+  return plainText(shorten(name, LABEL_PX, LABEL_MAX_PX) + value);
 }
 
 interface Projection {

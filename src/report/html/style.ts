@@ -35,7 +35,7 @@ nav{display:flex;flex-wrap:wrap;gap:4px 18px;margin:16px 0 0;font-size:.92rem}
 dl.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(44%,190px),1fr));gap:10px 16px;margin:10px 0 6px}
 dl.figures dt{font-size:.82rem;color:var(--muted)}
 dl.figures dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}
-dl.figures .limit,td .limit{display:block;font-weight:400;font-size:.82rem;white-space:nowrap}dl.figures .limit{white-space:normal}
+dl.figures .limit,td .limit{display:block;font-weight:400;font-size:.82rem;white-space:normal}td .limit{min-width:5.5rem}
 dl.figures a,td a{color:inherit;text-decoration:none}
 dl.figures a:hover,td a:hover,dl.figures a:focus,td a:focus{text-decoration:underline;color:var(--link)}
 dl.terms dt{font-weight:600}dl.terms dd{margin:0 0 8px}
@@ -46,7 +46,7 @@ caption{text-align:left;font-weight:600;padding:14px 0 6px}
 .mark{color:var(--bad);font-weight:700}
 th,td{padding:6px 12px 6px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{font-weight:600;color:var(--muted);font-size:.83rem}
-th[scope=col]{vertical-align:bottom}th[scope=row]{white-space:nowrap;font-size:.9rem;font-weight:500;color:inherit}
+th[scope=col]{vertical-align:bottom;white-space:normal}th[scope=row]{white-space:nowrap;font-size:.9rem;font-weight:500;color:inherit}
 th[scope=row] a{color:var(--link)}table.pairs th[scope=row]{color:var(--muted);white-space:normal}
 .r{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 tr.bad td:nth-child(-n+2){color:var(--bad)}tr.warn td:nth-child(-n+2){color:var(--warn)}tr.muted td{color:var(--muted)}

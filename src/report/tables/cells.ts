@@ -3,7 +3,7 @@
 import type { LatencySummary } from '../../core/index.ts';
 import { count, number, p99Notes, percent, setting, withUnit } from '../format.ts';
 import type { CellView, ReportModel } from '../model.ts';
-import { energyAbsent, energyPerToken, promise, validity } from '../words.ts';
+import { energyAbsent, energyPerToken, validity } from '../words.ts';
 import { type Column, ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
 
 interface Field {
@@ -16,7 +16,7 @@ interface Field {
 const FIELDS: readonly Field[] = [
   { column: left('cell'), value: (view) => view.title },
   { column: left('validity'), value: (view) => [validity(view), ...view.cell.labels].join(', ') },
-  { column: left('SLO at p99'), value: (view) => promise(view.cell) },
+  { column: left('SLO at p99'), value: (view) => kept(view.cell.metrics.feasible) },
   { column: right('offered, req/s'), value: (view) => number(view.cell.metrics.offeredReqPerS) },
   { column: right('goodput, tok/s'), value: (view) => number(view.cell.metrics.goodputTokPerS) },
   { column: right('throughput, tok/s'), value: (view) => number(view.cell.metrics.throughputTokPerS) },
@@ -44,6 +44,11 @@ const COST: readonly Field[] = [
     value: (view) => number(view.cell.metrics.cost?.dollarsPerMtok ?? null),
   },
 ];
+
+function kept(feasible: boolean | null): string {
+  if (feasible === null) return 'not judged';
+  return feasible ? 'kept' : 'broken';
+}
 
 function p99Field(label: string, summary: (view: CellView) => LatencySummary): Field {
   return {
