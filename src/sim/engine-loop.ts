@@ -52,7 +52,7 @@ export class EngineLoop {
   /** Work may have arrived. `onError` hears of a GPU that is lost. */
   wake(onError: (error: unknown) => void): void {
     if (this.#running !== null || this.#stopped) return;
-    this.#running = this.#run().then(
+    this.#running = this.drain().then(
       () => {
         this.#running = null;
         if (!this.#stopped && this.#options.scheduler.waiting + this.#options.scheduler.running > 0) this.wake(onError);
@@ -70,7 +70,7 @@ export class EngineLoop {
   }
 
   /** Steps until nothing is left to run, then tells the GPU that it is idle. */
-  async #run(): Promise<void> {
+  async drain(): Promise<void> {
     const { scheduler, time, gpu, observer } = this.#options;
     let startNs = time.nowNs();
     for (let step = this.#next(); step !== null; step = this.#next()) {

@@ -38,7 +38,7 @@ function start(script: string, args: readonly string[]): TestProcess {
 }
 
 /** Resolves when the process printed `text`; rejects when it ended before. */
-async function printed(run: TestProcess, text: string): Promise<void> {
+export async function printed(run: TestProcess, text: string): Promise<void> {
   const seen = new Promise<void>((done) => {
     const look = () => {
       if (!run.output().includes(text)) return;
