@@ -4,7 +4,7 @@ import { escapeMarkdown } from './escape.ts';
 import { utc } from './format.ts';
 import type { ReportFigures } from './html/page.ts';
 import type { ReportModel } from './model.ts';
-import { FORMULAS, NOT_MEASURED } from './prose.ts';
+import { FORMULAS, NOT_MEASURED, verdictLine } from './prose.ts';
 import { type ArmAnswer, answers, banners } from './summary.ts';
 import { cellsTable } from './tables/cells.ts';
 import { comparisonTable } from './tables/comparison.ts';
@@ -50,40 +50,21 @@ function figureLines(figures: ReportFigures): string[] {
   return [...drawn, ...(skipped.length === 0 ? [] : ['Not drawn, because the input is missing:', '', ...skipped, ''])];
 }
 
-export function markdownText(model: ReportModel, figures: ReportFigures): string {
+function headLines(model: ReportModel): string[] {
   const { manifest, marks } = model;
-  const comparison = comparisonTable(model);
-  const lines = [
+  const engine = `engine ${manifest.engine.kind} ${manifest.engine.version ?? ''}`.trim();
+  const facts = [manifest.runId, utc(manifest.origin.wallMs), engine, `energy ${manifest.energy}`];
+  return [
     `# ${[...marks, manifest.experiment].map(escapeMarkdown).join(' · ')}`,
     '',
-    escapeMarkdown(
-      [
-        manifest.runId,
-        utc(manifest.origin.wallMs),
-        `engine ${manifest.engine.kind} ${manifest.engine.version ?? ''}`.trim(),
-        `energy ${manifest.energy}`,
-      ].join(' · '),
-    ),
+    escapeMarkdown(facts.join(' · ')),
     '',
-    ...banners(model).flatMap((banner) => [`> **${escapeMarkdown(banner.title)}** ${escapeMarkdown(banner.text)}`, '']),
-    '## Answer',
-    '',
-    ...answers(model).flatMap(armLines),
-    '',
-    ...(comparison === null ? [] : tableLines(comparison, marks)),
-    '## Cells',
-    '',
-    ...tableLines(cellsTable(model), marks),
-    '## Figures',
-    '',
-    ...figureLines(figures),
-    '## Validity, requests, client',
-    '',
-    ...tableLines(validityTable(model), marks),
-    ...tableLines(outcomesTable(model), marks),
-    ...tableLines(clientTable(model), marks),
-    '## What the numbers mean',
-    '',
+    ...banners(model).flatMap(({ title, text }) => [`> **${escapeMarkdown(title)}** ${escapeMarkdown(text)}`, '']),
+  ];
+}
+
+function groundLines(): string[] {
+  return [
     ...FORMULAS.map(({ name, text }) => `- **${escapeMarkdown(name)}**: ${escapeMarkdown(text)}`),
     '',
     'Not measured:',
@@ -91,6 +72,22 @@ export function markdownText(model: ReportModel, figures: ReportFigures): string
     ...NOT_MEASURED.map((item) => `- ${escapeMarkdown(item)}`),
     '',
     'Check every stored number and checksum with `tokbench verify DIR`. Details of each cell are in [report.html](report.html).',
+  ];
+}
+
+/** The whole file. Foreign text is escaped; figures and details are linked by relative paths. */
+export function markdownText(model: ReportModel, figures: ReportFigures): string {
+  const { marks } = model;
+  const comparison = comparisonTable(model);
+  const ratios = comparison === null ? [verdictLine(model.manifest.repeats), ''] : tableLines(comparison, marks);
+  const checks = [validityTable(model), outcomesTable(model), clientTable(model)];
+  const lines = [
+    ...headLines(model),
+    ...['## Answer', '', ...answers(model).flatMap(armLines), '', ...ratios],
+    ...['## Cells', '', ...tableLines(cellsTable(model), marks)],
+    ...['## Figures', '', ...figureLines(figures)],
+    ...['## Validity, requests, client', '', ...checks.flatMap((table) => tableLines(table, marks))],
+    ...['## What the numbers mean', '', ...groundLines()],
   ];
   return `${lines.join('\n')}\n`;
 }

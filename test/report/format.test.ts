@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { escapeHtml, escapeMarkdown, plainText, slug } from '../../src/report/escape.ts';
 import { count, duration, number, p99, percent, setting, withBound, withUnit } from '../../src/report/format.ts';
 import { inFlight, requestPoints, thin } from '../../src/report/traces.ts';
-import { cell, PHASES, summaryOf } from './support/run.ts';
+import { cell, PHASES, summaryOf } from './support/cell.ts';
 
 describe('numbers', () => {
   test.each([

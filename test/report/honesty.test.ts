@@ -1,8 +1,9 @@
 // What a report must never do: hide that numbers are synthetic, run foreign text, or print a hole in the data.
 
 import { describe, expect, test } from 'vitest';
+import { cell } from './support/cell.ts';
 import { hits, reportOf, visibleText } from './support/report.ts';
-import { cell, launch, type RunOptions } from './support/run.ts';
+import { launch, type RunOptions } from './support/run.ts';
 
 const SHORTENED: RunOptions = {
   shortened: ['window', 'soak'],

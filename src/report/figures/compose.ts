@@ -6,6 +6,7 @@ import { FONT_FAMILY, GRID, INK, MARGIN_LEFT, MARGIN_RIGHT, MUTED, PAPER, WIDTH,
 import { watermark } from './watermark.ts';
 
 const EDGE = 16;
+const TITLE_PX = 17;
 const ROUNDED = [
   'd',
   'x',
@@ -68,31 +69,47 @@ function roundNumbers(root: SvgNode): void {
   }
 }
 
-/** Draws the figure as one `<svg>` element. Marks are words such as SYNTHETIC that must stand inside the image. */
-export function compose(canvas: Canvas, spec: FigureSpec, marks: readonly string[]): SvgNode {
+/** The elements of a figure from top to bottom, and where its panels and the whole of it end. */
+interface Column {
+  readonly parts: readonly SvgNode[];
+  readonly panels: { readonly top: number; readonly bottom: number };
+  readonly height: number;
+}
+
+function column(canvas: Canvas, spec: FigureSpec): Column {
   const inner = WIDTH - 2 * EDGE;
-  const title = wrapText(spec.title, 17, inner);
+  const title = wrapText(spec.title, TITLE_PX, inner);
   const subtitle = wrapText(spec.subtitle, 12, inner);
   const notes = spec.notes.flatMap((note) => wrapText(note, 11, inner));
-  const parts: SvgNode[] = texts(canvas, title, 28, 17, { 'font-weight': 'bold', fill: INK });
+  const parts = texts(canvas, title, 28, TITLE_PX, { 'font-weight': 'bold', fill: INK });
   let y = 28 + (title.length - 1) * 24 + 21;
   parts.push(...texts(canvas, subtitle, y, 12, {}));
   y += subtitle.length * 17 + 2;
-  const panelsTop = y;
+  const top = y;
   for (const [at, panel] of spec.panels.entries()) {
     if (panel.heading !== null) {
-      y += 18;
-      parts.push(
-        ...texts(canvas, wrapText(panel.heading, 12, inner).slice(0, 1), y, 12, { 'font-weight': 'bold', fill: INK }),
-      );
-      y += 4;
+      const heading = wrapText(panel.heading, 12, inner).slice(0, 1);
+      parts.push(...texts(canvas, heading, y + 18, 12, { 'font-weight': 'bold', fill: INK }));
+      y += 22;
     }
     parts.push(panelGroup(canvas, spec, at, y));
     y += panel.height;
   }
-  const panelsBottom = y;
   parts.push(...texts(canvas, notes, y + 18, 11, {}));
-  const height = Math.ceil(y + notes.length * 15.4 + 18);
+  return { parts, panels: { top, bottom: y }, height: Math.ceil(y + notes.length * 15.4 + 18) };
+}
+
+function paper(canvas: Canvas, height: number): SvgNode[] {
+  const edge = { x: 0.5, y: 0.5, width: WIDTH - 1, height: height - 1, fill: 'none', stroke: GRID };
+  return [
+    element(canvas, 'rect', { width: WIDTH, height, fill: PAPER }),
+    element(canvas, 'rect', { class: 'frame', ...edge }),
+  ];
+}
+
+/** Draws the figure as one `<svg>` element. Marks are words such as SYNTHETIC that must stand inside the image. */
+export function compose(canvas: Canvas, spec: FigureSpec, marks: readonly string[]): SvgNode {
+  const { parts, panels, height } = column(canvas, spec);
   const root = rootElement(canvas, {
     viewBox: `0 0 ${WIDTH} ${height}`,
     width: WIDTH,
@@ -104,18 +121,9 @@ export function compose(canvas: Canvas, spec: FigureSpec, marks: readonly string
   root.append(
     element(canvas, 'title', { id: `${spec.name}-title` }, spec.title),
     element(canvas, 'desc', { id: `${spec.name}-desc` }, spec.alt),
-    element(canvas, 'rect', { width: WIDTH, height, fill: PAPER }),
-    element(canvas, 'rect', {
-      class: 'frame',
-      x: 0.5,
-      y: 0.5,
-      width: WIDTH - 1,
-      height: height - 1,
-      fill: 'none',
-      stroke: GRID,
-    }),
+    ...paper(canvas, height),
     ...parts,
-    ...watermark(canvas, marks, { top: panelsTop, bottom: panelsBottom }),
+    ...watermark(canvas, marks, panels),
   );
   roundNumbers(root);
   return root;

@@ -2,7 +2,8 @@
 
 import { number, withBound } from '../format.ts';
 import type { ReportModel } from '../model.ts';
-import { type CellPoint, pointPanel } from './points.ts';
+import type { CellPoint } from './point-frame.ts';
+import { pointPanel } from './points.ts';
 import { type FigureResult, type PlotModule, skipped } from './spec.ts';
 
 /** Cells that have both goodput and J/token. */

@@ -5,7 +5,7 @@ import { count } from '../format.ts';
 import type { CellView } from '../model.ts';
 import type { Step } from '../traces.ts';
 import { bandMarks, cellSubtitle, domainFromZero, loadBands, timeAxis } from './shared.ts';
-import { type FigureResult, type PlotModule, skipped } from './spec.ts';
+import { type FigureResult, type Panel, type PlotModule, skipped } from './spec.ts';
 import { INK, PAPER } from './theme.ts';
 
 interface Curve {
@@ -40,12 +40,34 @@ function legend(plot: PlotModule, curves: readonly Curve[]): Plot.Markish[] {
   );
 }
 
+function panel(plot: PlotModule, view: CellView, curves: readonly Curve[], highest: number): Panel {
+  const bands = loadBands(view);
+  const line = (curve: Curve) => ({ stroke: curve.colour, strokeWidth: 1.5, strokeDasharray: curve.dash });
+  const at = { x: 'atS', y: 'value', curve: 'step-after' } as const;
+  const ticks = { ticks: Math.min(5, highest), tickFormat: 'd' };
+  return {
+    height: 240,
+    heading: 'requests',
+    options: {
+      marginTop: 22,
+      marginBottom: 40,
+      x: timeAxis(bands, true),
+      y: { domain: domainFromZero([highest], 0.35), label: null, grid: true, ...ticks },
+      marks: [
+        ...bandMarks(plot, bands, true),
+        ...curves.map((curve) => plot.lineY(curve.steps, { ...at, ...line(curve) })),
+        plot.ruleY([0], { stroke: INK, strokeWidth: 0.75 }),
+        ...legend(plot, curves),
+      ],
+    },
+  };
+}
+
 export function inFlightFigure(plot: PlotModule, view: CellView): FigureResult {
   const name = `in-flight__${view.anchor}`;
   const curves = curvesOf(view);
   if (view.inFlight.length === 0) return skipped(name, 'no request of this load was dispatched');
-  const highest = Math.max(...curves.flatMap((curve) => curve.steps.map((step) => step.value)));
-  const bands = loadBands(view);
+  const highest = curves.flatMap((curve) => curve.steps).reduce((high, step) => Math.max(high, step.value), 0);
   const scraped = view.running.length + view.waiting.length > 0;
   return {
     kind: 'figure',
@@ -53,39 +75,7 @@ export function inFlightFigure(plot: PlotModule, view: CellView): FigureResult {
     title: 'Requests in flight',
     subtitle: cellSubtitle(view),
     alt: `Requests in flight of ${view.title} over time, at most ${count(highest)} at once.`,
-    panels: [
-      {
-        height: 240,
-        heading: 'requests',
-        options: {
-          marginTop: 22,
-          marginBottom: 40,
-          x: timeAxis(bands, true),
-          y: {
-            domain: domainFromZero([highest], 0.35),
-            label: null,
-            grid: true,
-            ticks: Math.min(5, highest),
-            tickFormat: 'd',
-          },
-          marks: [
-            ...bandMarks(plot, bands, true),
-            ...curves.map((curve) =>
-              plot.lineY(curve.steps, {
-                x: 'atS',
-                y: 'value',
-                curve: 'step-after',
-                stroke: curve.colour,
-                strokeWidth: 1.5,
-                strokeDasharray: curve.dash,
-              }),
-            ),
-            plot.ruleY([0], { stroke: INK, strokeWidth: 0.75 }),
-            ...legend(plot, curves),
-          ],
-        },
-      },
-    ],
+    panels: [panel(plot, view, curves, highest)],
     notes: scraped ? [] : ["The server's own gauges were not scraped in this cell."],
     cell: view.anchor,
   };

@@ -55,7 +55,7 @@ figure{margin:22px 0}
 .paper{background:#fff;border:1px solid var(--line);border-radius:10px;overflow-x:auto;padding:4px}
 .paper svg{display:block;width:100%;height:auto;min-width:620px;max-width:860px;margin:0 auto}.paper .frame{display:none}
 section:target>h3{background:var(--warn-bg);box-shadow:0 0 0 6px var(--warn-bg);border-radius:2px}
-details{margin:12px 0}summary{cursor:pointer;font-weight:600}
+
 footer{color:var(--muted);font-size:.86rem;padding-top:28px;padding-bottom:48px}
 @media(max-width:560px){table.pairs th[scope=row]{min-width:8rem}main,header,footer{padding:0 14px}header{padding-top:20px}h1{font-size:1.4rem}th,td{padding-right:10px}}
 @media print{nav{display:none}.paper{break-inside:avoid}}
