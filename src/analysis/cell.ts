@@ -34,9 +34,9 @@ export interface CellEvidence {
 export interface CellAssessment {
   readonly metrics: CellMetrics;
   readonly windowEnergy: WindowEnergy | null;
-  readonly rules: RuleOutcome[];
+  readonly rules: readonly RuleOutcome[];
   readonly valid: boolean;
-  readonly labels: string[];
+  readonly labels: readonly string[];
 }
 
 /** Metrics, energy, validity rules and labels of one cell, from nothing but its facts and raw columns. */

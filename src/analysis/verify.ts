@@ -1,7 +1,7 @@
 // Re-derives every stored number of a capture from its raw records, and checks every checksum.
 
 import { inspectSeals } from '../capture/checksums.ts';
-import { cellPath, MANIFEST } from '../capture/layout.ts';
+import { CHECKSUMS, cellPath, MANIFEST } from '../capture/layout.ts';
 import { openRun, type RunReader } from '../capture/reader.ts';
 import { readSeals } from '../capture/seal-store.ts';
 import { parseSeals } from '../capture/seals.ts';
@@ -30,11 +30,11 @@ export interface VerifyReport {
 export async function verifyRun(dir: string): Promise<VerifyReport> {
   const found = new Findings();
   const run = await openOrReport(dir, found);
-  const inspection = await inspectSeals(dir);
-  for (const { path, text } of inspection.problems) found.add({ file: path, what: text });
-  found.notes.push(...inspection.notes);
+  const inspection = await guarded(CHECKSUMS, found, () => inspectSeals(dir));
+  for (const { path, text } of inspection?.problems ?? []) found.add({ file: path, what: text });
+  found.notes.push(...(inspection?.notes ?? []));
   const cellsChecked = run === null ? 0 : await verifyContent(run, found);
-  const stopped = inspection.state === 'interrupted' || run?.manifest.status === 'interrupted';
+  const stopped = inspection?.state === 'interrupted' || run?.manifest.status === 'interrupted';
   return {
     status: found.problems.length > 0 ? 'failed' : stopped ? 'interrupted' : 'ok',
     problems: found.problems,
@@ -82,9 +82,11 @@ function report(error: unknown, file: string, found: Findings): void {
   found.add({ file: typeof path === 'string' ? path : file, what: messageOf(error) });
 }
 
+/** How many files the list covers; 0 when the list itself is damaged. */
 async function sealedFiles(dir: string): Promise<number> {
-  return readSeals(dir).then(
-    (text) => parseSeals(text).files.size,
-    () => 0,
-  );
+  try {
+    return parseSeals(await readSeals(dir)).files.size;
+  } catch {
+    return 0;
+  }
 }

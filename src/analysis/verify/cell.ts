@@ -3,7 +3,7 @@
 import { CELL_FILES, cellPath, launchFile } from '../../capture/layout.ts';
 import type { RunReader } from '../../capture/reader.ts';
 import { type CellFile, type LaunchFile, VLLM_METRICS } from '../../core/index.ts';
-import { assessCell } from '../cell.ts';
+import { assessCell, type CellAssessment } from '../cell.ts';
 import { parsePrometheus, sumSeries } from '../prometheus.ts';
 import { compareStored } from './compare.ts';
 import type { Findings } from './findings.ts';
@@ -43,9 +43,19 @@ export async function verifyCell(
   if (launch === null) {
     found.notes.push(`${path}: ${launchFile(cell.key)} was never written, so its idle power cannot be derived again`);
   }
-  compareStored(path, { metrics, windowEnergy, rules, valid, labels }, recomputed, found, skip);
+  compareStored(path, named({ metrics, windowEnergy, rules, valid, labels }), named(recomputed), found, skip);
   await checkCounters(run, cell, found);
   checkFacts(run, cell, launch, found);
+}
+
+/** The assessment with its rules by name, so that a difference reads `rules.V11.status`. */
+function named(assessment: CellAssessment) {
+  const { rules, ...rest } = assessment;
+  return {
+    ...rest,
+    ruleNames: rules.map((outcome) => outcome.rule),
+    rules: Object.fromEntries(rules.map((outcome) => [outcome.rule, outcome])),
+  };
 }
 
 /** The counters at both edges, from the raw text of the scrapes. */
