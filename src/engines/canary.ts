@@ -88,7 +88,7 @@ export function judgeCanary(
   if (reply.status !== 200 || answer.error !== null) {
     const said = (answer.error ?? reply.text.trim()).slice(0, 300) || 'nothing';
     const advice =
-      'The server refuses what the load would send. Check model.token_ids, model.max_model_len and the lengths of the loads.';
+      'The server refuses what the load would send. Check model.tokenIds, model.maxModelLen and the lengths of the loads.';
     refuse('canary_failed', `the canary completion failed (HTTP ${reply.status}): ${said}`, advice, details);
   }
   if (answer.promptTokens !== asked.promptTokens) {

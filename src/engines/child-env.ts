@@ -42,7 +42,6 @@ const INHERITED: readonly string[] = [
 ];
 
 const SECRET = /(^|_)(token|secret|password|passwd|credentials?|key|proxy)(_|$)/i;
-const SECRET_FLAG = /^--(hf-token|api-key)(=|$)/;
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -58,17 +57,19 @@ export function engineEnvironment(
   return Object.assign({}, inherited, ...sources, { [RUN_TAG]: runId });
 }
 
+const isSecret = (name: string): boolean => SECRET.test(name);
+
+/** Plain data with every text under a secret's name replaced; for what a server tells about its settings. */
+export function redactedDeep(value: unknown, name = ''): unknown {
+  if (typeof value === 'string') return isSecret(name) && value !== '' ? '[redacted]' : value;
+  if (Array.isArray(value)) return value.map((item) => redactedDeep(item, name));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactedDeep(item, key)]));
+}
+
 /** The same environment with every value that may be a secret replaced: this one may go to disk. */
 export function redacted(environment: Environment): Environment {
   return Object.fromEntries(
-    Object.entries(environment).map(([name, value]) => [name, SECRET.test(name) ? '[redacted]' : value]),
+    Object.entries(environment).map(([name, value]) => [name, isSecret(name) ? '[redacted]' : value]),
   );
-}
-
-/** The same for a command line: values of flags that carry a key are replaced. */
-export function redactedCommand(command: readonly string[]): string[] {
-  return command.map((word, at) => {
-    if (SECRET_FLAG.test(word)) return word.includes('=') ? word.replace(/=.*/s, '=[redacted]') : word;
-    return SECRET_FLAG.test(command[at - 1] ?? '') && !command[at - 1]!.includes('=') ? '[redacted]' : word;
-  });
 }

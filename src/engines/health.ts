@@ -2,7 +2,7 @@
 
 import { type Clock, NS_PER_MS, sleep } from '../core/index.ts';
 import { type ExitInfo, exitText } from './engine-process.ts';
-import { logTail, meaningfulLines } from './log-lines.ts';
+import { alarmLines, logTail } from './log-lines.ts';
 import type { Probe, ProbeResult } from './probe.ts';
 
 export interface WatchOptions {
@@ -71,6 +71,8 @@ export async function watchForDeath(options: WatchOptions): Promise<string> {
   done.abort();
   if (options.stopping.aborted) return never;
   await sleep(LAST_WORDS_MS);
-  const lines = meaningfulLines(logTail(options.logPath, options.logOffset), 3);
-  return lines.length === 0 ? cause : `${cause}; its last words: ${lines.map((line) => line.trim()).join(' | ')}`;
+  const lines = alarmLines(logTail(options.logPath, options.logOffset), 3);
+  return lines.length === 0
+    ? `${cause}; its log holds no error`
+    : `${cause}; its last words: ${lines.map((line) => line.trim()).join(' | ')}`;
 }

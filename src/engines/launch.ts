@@ -1,7 +1,7 @@
 // Starts an engine and hands it over only when it has proven that it works; otherwise leaves nothing of it behind.
 
 import { type ArmSpec, type Clock, type Dialect, EngineError, type Experiment, sleep } from '../core/index.ts';
-import { engineEnvironment, redacted, redactedCommand } from './child-env.ts';
+import { engineEnvironment, redacted } from './child-env.ts';
 import type { EngineDriver, LaunchPlan } from './driver.ts';
 import type { RunningEngine, StopReport } from './engine.ts';
 import { type EngineProcess, startProcess } from './engine-process.ts';
@@ -138,7 +138,7 @@ class Launch {
       metricNames: this.#driver.metricNames,
       pid,
       startTime,
-      command: redactedCommand(this.#plan.command),
+      command: this.#plan.command,
       env: redacted(this.#env),
       version,
       effective,
@@ -163,7 +163,7 @@ class Launch {
       const { survivors } = await this.stop();
       signal.throwIfAborted();
       const logText = logTail(logPath, this.#process.logOffset);
-      throw startError({ error, exit, logText, logPath, command: redactedCommand(this.#plan.command), survivors });
+      throw startError({ error, exit, logText, logPath, command: this.#plan.command, survivors });
     }
   }
 }

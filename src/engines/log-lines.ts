@@ -9,7 +9,7 @@ const ALARM =
   /\b(ERROR|CRITICAL|FATAL)\b|Error\b|Exception\b|error:|Killed|Traceback|unrecognized|Segmentation|core dumped/;
 const FRAME = /^\s*(File ".*", line \d+|\^+|~+|raise |return |await )|Traceback \(most recent call last\)/;
 const ESCAPE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
-const PREFIX = /^\((?<source>[A-Za-z_-]+\d*)(?:_[A-Z0-9]+)* pid=\d+\)\s*/;
+const PREFIX = /^\((?<source>[\w-]+) pid=\d+\)\s*/;
 const STAMP = /^(?<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \[[^\]]*\] ?/;
 
 export interface LogLine {
@@ -63,11 +63,35 @@ export const logTail = (path: string, offset: number, bytes = 1 << 18): string =
 const isNoise = (line: LogLine): boolean =>
   line.text.trim() === '' || BANNER.test(line.text) || ACCESS.test(line.text) || ROUTE.test(line.text);
 
+/** Source lines and frames of a Python traceback, at whatever indentation. */
+export const isTraceback = (line: LogLine): boolean =>
+  FRAME.test(line.text) || (line.level === 'ERROR' && /^\s{2,}/.test(line.text));
+
+function isAlarm(line: LogLine): boolean {
+  if (line.level === 'INFO' || line.level === 'DEBUG' || isTraceback(line)) return false;
+  return line.level === 'WARNING' ? /unexpectedly/.test(line.text) : ALARM.test(line.raw);
+}
+
+/** The last `count` lines that report an error. Cut to 300 characters. */
+export const alarmLines = (text: string, count: number): string[] =>
+  parseLog(text)
+    .filter((line) => !isNoise(line) && isAlarm(line))
+    .slice(-count)
+    .map((line) => line.raw.slice(0, 300));
+
 /** The last `count` lines worth quoting: alarms if there are any, else whatever came last. Cut to 300 characters. */
 export function meaningfulLines(text: string, count = 4): string[] {
+  const alarms = alarmLines(text, count);
+  if (alarms.length > 0) return alarms;
   const lines = parseLog(text).filter((line) => !isNoise(line));
-  const alarms = lines.filter(
-    (line) => line.level !== 'INFO' && line.level !== 'DEBUG' && ALARM.test(line.raw) && !FRAME.test(line.text),
-  );
-  return (alarms.length > 0 ? alarms : lines).slice(-count).map((line) => line.raw.slice(0, 300));
+  return lines.slice(-count).map((line) => line.raw.slice(0, 300));
+}
+
+/** A line and up to two indented or bare lines after it, which a Python error message continues with. */
+export function withContinuation(text: string, raw: string): string[] {
+  const lines = parseLog(text);
+  const at = lines.findIndex((line) => line.raw === raw);
+  const next = lines.slice(at + 1, at + 3);
+  const end = next.findIndex((line) => line.source !== null || line.raw.trim() === '' || FRAME.test(line.text));
+  return [raw, ...next.slice(0, end < 0 ? 2 : end).map((line) => line.raw)].map((line) => line.slice(0, 300));
 }

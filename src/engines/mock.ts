@@ -8,10 +8,10 @@ import { readVersion, vllmCacheConfig } from './read-back.ts';
 const OWNED: Readonly<Record<string, string>> = {
   host: 'engine.host',
   port: 'engine.port',
-  'served-name': 'model.served_name',
-  'max-model-len': 'model.max_model_len',
-  'max-seqs': 'engine.max_seqs',
-  'startup-s': 'engine.startup_s',
+  'served-name': 'model.servedName',
+  'max-model-len': 'model.maxModelLen',
+  'max-seqs': 'engine.maxSeqs',
+  'startup-s': 'engine.startupS',
   'gpu-socket': 'gpu',
 };
 

@@ -1,5 +1,6 @@
 // What a running server says about itself: version, cache configuration, and vLLM's own view of its settings.
 
+import { redactedDeep } from './child-env.ts';
 import { jsonOf, type Probe } from './probe.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -27,11 +28,11 @@ export async function vllmCacheConfig(probe: Probe): Promise<Record<string, stri
   return reply.status === 200 ? cacheConfigLabels(reply.text) : null;
 }
 
-/** /server_info of vLLM's development mode: the effective configuration. Null when the route is closed. */
+/** /server_info of vLLM's development mode: the effective configuration, secrets replaced. Null when the route is closed. */
 export async function vllmServerInfo(probe: Probe): Promise<Record<string, unknown> | null> {
   const reply = await probe.get('/server_info?config_format=json', { timeoutMs: TIMEOUT_MS });
   if (reply.status !== 200) return null;
-  const info = jsonOf(reply);
+  const info = redactedDeep(jsonOf(reply));
   return typeof info === 'object' && info !== null ? { ...info } : null;
 }
 

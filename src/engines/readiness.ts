@@ -50,7 +50,7 @@ class Countdown {
     if (left > 0) return left;
     const seconds = Math.round(this.#limitMs / 100) / 10;
     throw new EngineError('engine_not_ready', `the server was not ready after ${seconds} s: ${stage}`, {
-      advice: 'Look at the server log. If it was still loading or compiling, raise engine.readiness_timeout_s.',
+      advice: 'Look at the server log. If it was still loading or compiling, raise engine.readinessTimeoutS.',
     });
   }
 }

@@ -1,6 +1,6 @@
 // Why an engine failed, read from its log: a table of texts, the class that each means, and what to do about it.
 
-import { type LogLine, meaningfulLines, parseLog } from './log-lines.ts';
+import { isTraceback, type LogLine, meaningfulLines, parseLog, withContinuation } from './log-lines.ts';
 
 export interface FailureClass {
   /** Stable code, part of the error. */
@@ -19,7 +19,7 @@ export const FAILURE_CLASSES: readonly FailureClass[] = [
     code: 'engine_bad_flag',
     summary: 'it does not know a flag, or not this value of it',
     advice:
-      "Correct engine.args (or the arm's engine_args): flags change between versions, `vllm serve --help=all` lists those of yours.",
+      "Correct engine.args (or the arm's engineArgs): flags change between versions, `vllm serve --help=all` lists those of yours.",
     texts: [['unrecognized arguments:'], ['invalid choice:'], ['error: argument ']],
   },
   {
@@ -64,7 +64,7 @@ export const FAILURE_CLASSES: readonly FailureClass[] = [
   {
     code: 'engine_kv_too_small',
     summary: 'the KV cache cannot hold one request of the full length',
-    advice: 'Lower model.max_model_len (the log names the largest that fits) or give the KV cache more memory.',
+    advice: 'Lower model.maxModelLen (the log names the largest that fits) or give the KV cache more memory.',
     texts: [
       ['To serve at least one request with the model', 'max seq len'],
       ['is larger than the maximum number of tokens that can be stored in KV cache'],
@@ -75,7 +75,7 @@ export const FAILURE_CLASSES: readonly FailureClass[] = [
     code: 'engine_length',
     summary: 'the model does not take this length',
     advice:
-      "Lower model.max_model_len to what the model's own config allows; without chunked prefill raise max-num-batched-tokens.",
+      "Lower model.maxModelLen to what the model's own config allows; without chunked prefill raise max-num-batched-tokens.",
     texts: [
       ['User-specified max_model_len', 'greater than the derived max_model_len'],
       ['max_num_batched_tokens', 'smaller than max_model_len'],
@@ -202,8 +202,8 @@ function findClass(lines: readonly LogLine[], texts: FailureClass['texts']): Log
 }
 
 const isFrontEnd = (line: LogLine): boolean => line.source?.startsWith('APIServer') ?? false;
-/** INFO lines echo settings, which may hold any text. */
-const speaks = (line: LogLine): boolean => line.level !== 'INFO' && line.level !== 'DEBUG';
+/** INFO lines echo settings, which may hold any text; frames hold source code. */
+const speaks = (line: LogLine): boolean => line.level !== 'INFO' && line.level !== 'DEBUG' && !isTraceback(line);
 
 /** Reads the cause out of a log: lines of workers and engine first, the front end's traceback is an echo of them. */
 export function diagnose(logText: string): Diagnosis {
@@ -222,9 +222,14 @@ export function diagnose(logText: string): Diagnosis {
     for (const each of classes) {
       const hit = findClass(group, each.texts);
       if (hit === undefined) continue;
-      const first = hit.raw.slice(0, 300);
+      const first = withContinuation(logText, hit.raw);
       const { code, summary, advice } = each;
-      return { code, summary, advice, lines: [first, ...quoted.filter((line) => line !== first)].slice(0, 4) };
+      return {
+        code,
+        summary,
+        advice,
+        lines: [...first, ...quoted.filter((line) => !first.includes(line))].slice(0, 4),
+      };
     }
   }
   return { ...UNKNOWN, lines: quoted };

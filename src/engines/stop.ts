@@ -14,6 +14,8 @@ export interface StopOptions {
 }
 
 const POLL_MS = 50;
+/** For what is left after the leader went, ms. */
+const STRAGGLER_MS = 500;
 const UNCHECKED = 'survivors were not looked for: this system has no /proc';
 
 /** The engine's living processes; null where there is no /proc. */
@@ -60,15 +62,22 @@ class Quarry {
   }
 }
 
-async function goneWithin(quarry: Quarry, limitMs: number, onLook: (pids: number[]) => void): Promise<boolean> {
+/** True once nothing is left; false after `limitMs`, or as soon as `onLook` says that waiting is pointless. */
+async function goneWithin(quarry: Quarry, limitMs: number, onLook: (pids: number[]) => boolean): Promise<boolean> {
   const polls = Math.ceil(limitMs / POLL_MS);
   for (let poll = 0; poll <= polls; poll++) {
     const pids = quarry.look();
     if (pids.length === 0) return true;
-    onLook(pids);
+    if (!onLook(pids)) return false;
     await sleep(POLL_MS);
   }
   return quarry.look().length === 0;
+}
+
+/** Its children get a little longer than the leader, no more: they are what it would have stopped itself. */
+function whileWorthWaiting(leader: number): (pids: number[]) => boolean {
+  let polls = STRAGGLER_MS / POLL_MS;
+  return (pids) => pids.includes(leader) || polls-- > 0;
 }
 
 /**
@@ -84,11 +93,12 @@ export async function stopEngine(group: EngineGroup, options: StopOptions = {}):
   const atStart = quarry.look();
   if (atStart.includes(group.pgid) && signal(group.pgid, 'SIGTERM')) {
     signals.push('SIGTERM');
-    await goneWithin(quarry, graceMs, () => {});
+    await goneWithin(quarry, graceMs, whileWorthWaiting(group.pgid));
   }
   await goneWithin(quarry, killMs, (pids) => {
     if (!signals.includes('SIGKILL')) signals.push('SIGKILL');
     quarry.kill(pids);
+    return true;
   });
   if (signals.length > 0) await sleep(POLL_MS);
   const survivors = quarry.look();

