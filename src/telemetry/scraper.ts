@@ -5,7 +5,7 @@ import { type Clock, type MetricSample, NS_PER_MS } from '../core/index.ts';
 export interface ScraperOptions {
   /** Raw text of the page; null (or a rejection) when the server did not answer. */
   readonly fetchText: () => Promise<string | null>;
-  /** Text to values by full series name with labels. */
+  /** Text to values by full series name with labels; what it throws counts as no answer. */
   readonly parse: (text: string) => ReadonlyMap<string, number>;
   /** Only series whose name starts with one of these are kept. */
   readonly prefixes: readonly string[];
@@ -27,7 +27,7 @@ export interface Scraper {
   samples(fromNs: number, toNs: number): MetricSample[];
   /** Scrapes of the interval that got no page. */
   failures(fromNs: number, toNs: number): number;
-  /** One scrape out of turn, kept like the others; null when the server does not answer. */
+  /** One scrape out of turn, kept like the others; null when the server does not answer with a page. */
   scrapeNow(): Promise<Scrape | null>;
   /** Ends the beat and waits for a scrape in flight. Idempotent. */
   stop(): Promise<void>;
@@ -56,17 +56,22 @@ class BeatScraper implements Scraper {
   }
 
   async scrapeNow(): Promise<Scrape | null> {
-    const { fetchText, parse, prefixes } = this.#options;
-    const text = await fetchText().catch(() => null);
-    const atNs = this.#nowNs();
-    if (text === null) {
-      this.#failedAtNs.push(atNs);
+    const scrape = await this.#scrape().catch(() => null);
+    if (scrape === null) {
+      this.#failedAtNs.push(this.#nowNs());
       return null;
     }
-    const values = parse(text);
-    const kept = [...values].filter(([series]) => prefixes.some((prefix) => series.startsWith(prefix)));
-    this.#scrapes.push({ atNs, kept });
-    return { atNs, text, values };
+    const { prefixes } = this.#options;
+    const kept = [...scrape.values].filter(([series]) => prefixes.some((prefix) => series.startsWith(prefix)));
+    this.#scrapes.push({ atNs: scrape.atNs, kept });
+    return scrape;
+  }
+
+  async #scrape(): Promise<Scrape | null> {
+    const { fetchText, parse } = this.#options;
+    const text = await fetchText();
+    const atNs = this.#nowNs();
+    return text === null ? null : { atNs, text, values: parse(text) };
   }
 
   stop(): Promise<void> {

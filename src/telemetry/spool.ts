@@ -1,7 +1,7 @@
 // The spool: samples on disk while a launch runs, so that a kill loses at most the last second.
 
 import { type FileHandle, open } from 'node:fs/promises';
-import { GPU_SAMPLE_COLUMNS, type GpuSample, messageOf } from '../core/index.ts';
+import { EnvironmentError, GPU_SAMPLE_COLUMNS, type GpuSample, messageOf } from '../core/index.ts';
 
 const SYNC_EVERY_MS = 1000;
 const HEADER = `${JSON.stringify({ schema: 'tokbench.gpu-spool/1', columns: GPU_SAMPLE_COLUMNS })}\n`;
@@ -33,12 +33,19 @@ export class Spool {
     this.#file = file;
   }
 
+  /** Opens or continues a spool. Throws EnvironmentError when it cannot be written. */
   static async open(path: string): Promise<Spool> {
-    const file = await open(path, 'a');
-    const spool = new Spool(file);
-    const { size } = await file.stat();
-    if (size === 0) await file.appendFile(HEADER);
-    return spool;
+    try {
+      const file = await open(path, 'a');
+      const { size } = await file.stat();
+      if (size === 0) await file.appendFile(HEADER);
+      return new Spool(file);
+    } catch (cause) {
+      throw new EnvironmentError('spool_failed', `Cannot write GPU samples to ${path}: ${messageOf(cause)}`, {
+        advice: 'Make the folder writable and free some disk space.',
+        cause,
+      });
+    }
   }
 
   /** The first write that failed, or null. */

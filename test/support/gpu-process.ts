@@ -10,6 +10,7 @@ export interface TestGpu {
   readonly socketPath: string;
   readonly child: ChildProcess;
   send(verb: string, fields?: Record<string, string | number | bigint>): Promise<Readonly<Record<string, string>>>;
+  running(): boolean;
   stop(): Promise<void>;
 }
 
@@ -24,9 +25,11 @@ export async function startTestGpu(): Promise<TestGpu> {
     child.once('exit', (code) => reject(new Error(`the test GPU exited with ${code}`)));
     child.stdout!.once('data', () => resolve());
   });
+  const running = () => child.exitCode === null && child.signalCode === null;
   return {
     socketPath,
     child,
+    running,
     async send(verb, fields = {}) {
       const client = await connectSim(socketPath);
       try {
@@ -36,7 +39,7 @@ export async function startTestGpu(): Promise<TestGpu> {
       }
     },
     async stop() {
-      if (child.exitCode === null && child.signalCode === null) {
+      if (running()) {
         child.kill('SIGKILL');
         await new Promise((resolve) => child.once('exit', resolve));
       }

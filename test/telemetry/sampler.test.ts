@@ -2,11 +2,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { GpuAddress } from '../../src/gpu/device.ts';
+import { openSimulatedGpu } from '../../src/gpu/simulated/device.ts';
 import { type Sampler, startSampler } from '../../src/telemetry/sampler.ts';
 import { parseSpool } from '../../src/telemetry/spool.ts';
 import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
+import { buildNvmlStub } from '../support/nvml-stub/build.ts';
 import { until } from '../support/until.ts';
 
 let gpu: TestGpu;
@@ -15,7 +17,15 @@ let sampler: Sampler | null = null;
 const originNs = process.hrtime.bigint();
 const nowNs = () => Number(process.hrtime.bigint() - originNs);
 
-const address = (): GpuAddress => ({ kind: 'simulated', socketPath: gpu.socketPath });
+const stub = buildNvmlStub();
+
+const simulated = (): GpuAddress => ({ kind: 'simulated', socketPath: gpu.socketPath });
+const nvml = (): GpuAddress => ({ kind: 'nvml', uuid: null, libraryPath: stub.path });
+const doors: [string, () => GpuAddress][] = [
+  ['simulated GPU', simulated],
+  ...(stub.path === null ? [] : [['NVML stand-in', nvml] satisfies [string, () => GpuAddress]]),
+];
+let address = simulated;
 const start = () => startSampler({ address: address(), originNs, periodMs: 20, spoolPath: join(folder, 'gpu.jsonl') });
 
 /** Starts a sampler and also gives the thread behind it. */
@@ -28,19 +38,31 @@ async function startWithThread(): Promise<{ sampler: Sampler; worker: Worker }> 
   return { sampler: started, worker: worker! };
 }
 
-beforeEach(async () => {
+beforeAll(async () => {
   gpu = await startTestGpu();
+});
+
+afterAll(() => gpu.stop());
+
+beforeEach(async () => {
+  if (!gpu.running()) gpu = await startTestGpu();
+  await gpu.send('fault', { name: 'clear' });
+  process.env['TOKBENCH_SIM_GPU_SOCKET'] = gpu.socketPath;
   folder = mkdtempSync(join(tmpdir(), 'tokbench-sampler-'));
 });
 
 afterEach(async () => {
   await sampler?.stop();
   sampler = null;
-  await gpu.stop();
+  delete process.env['TOKBENCH_SIM_GPU_SOCKET'];
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('sampler on the simulated GPU', () => {
+describe.each(doors)('sampler on the %s', (_name, door) => {
+  beforeEach(() => {
+    address = door;
+  });
+
   test('a slice holds the samples of its half-open interval, stamped at the end of the call', async () => {
     sampler = await start();
     const fromNs = nowNs();
@@ -97,7 +119,54 @@ describe('sampler on the simulated GPU', () => {
     await gpu.stop();
     const fromNs = nowNs();
     await until(async () => (await sampler!.slice(fromNs, Infinity)).energyMj.filter(Number.isNaN).length >= 3);
-    expect(sampler.errors()).toHaveProperty(['read: simulated_gpu_lost']);
+    expect(Object.keys(sampler.errors()).join()).toMatch(/lost/i);
+  });
+
+  test('the energy between two samples is what the board says that it used', async () => {
+    sampler = await start();
+    await until(async () => {
+      const { count, atNs } = await sampler!.slice(0, Infinity);
+      return count > 1 && atNs[count - 1]! - atNs[0]! > 1e9;
+    });
+    const { atNs, energyMj, count } = await sampler.slice(0, Infinity);
+    const exact = await openSimulatedGpu(gpu.socketPath);
+    const exactJ = await exact.exactEnergyJ(originNs + BigInt(atNs[0]!), originNs + BigInt(atNs[count - 1]!));
+    await exact.close();
+    const counterJ = (energyMj[count - 1]! - energyMj[0]!) / 1000;
+    const oneTickJ = (0.12 * sampler.latest()!.powerInstantMw) / 1000;
+    expect(Math.abs(counterJ - exactJ)).toBeLessThan(oneTickJ);
+  });
+
+  test('a failing call is NaN and counted, and sampling goes on when it works again', async () => {
+    sampler = await start();
+    await gpu.send('fault', { name: 'deny', verb: 'energy', code: 999 });
+    await gpu.send('fault', { name: 'deny', verb: 'read', code: 999 });
+    const fromNs = nowNs();
+    await until(async () => (await sampler!.slice(fromNs, Infinity)).energyMj.filter(Number.isNaN).length >= 3);
+    expect(Math.max(...Object.values(sampler.errors()))).toBeGreaterThanOrEqual(3);
+    await gpu.send('fault', { name: 'clear' });
+    const clearedNs = nowNs();
+    await until(async () => (await sampler!.slice(clearedNs, Infinity)).energyMj.some((value) => value >= 0));
+  });
+
+  test('a slow call is stamped when it ended, and its duration is kept', async () => {
+    sampler = await start();
+    await gpu.send('fault', { name: 'slow', verb: 'energy', ms: 60 });
+    await gpu.send('fault', { name: 'slow', verb: 'read', ms: 60 });
+    const slowNs = 55e6;
+    const isSlow = (ns: number) => ns >= slowNs;
+    await until(async () => (await sampler!.slice(0, Infinity)).callNs.filter(isSlow).length >= 3);
+    const { atNs, callNs } = await sampler.slice(0, Infinity);
+    const second = callNs.findIndex(isSlow) + 1;
+    expect(atNs[second]! - callNs[second]!).toBeGreaterThanOrEqual(atNs[second - 1]!);
+  });
+
+  test('a spool that cannot be made is an environment error', async () => {
+    const spoolPath = join(folder, 'none/gpu.jsonl');
+    await expect(startSampler({ address: address(), originNs, periodMs: 20, spoolPath })).rejects.toMatchObject({
+      code: 'spool_failed',
+      exitCode: 4,
+    });
   });
 
   test('a thread that is terminated is reported as died and its samples stay', async () => {
@@ -111,6 +180,10 @@ describe('sampler on the simulated GPU', () => {
 
   test('an address where nobody listens is an environment error with advice', async () => {
     await gpu.stop();
-    await expect(start()).rejects.toMatchObject({ code: 'simulated_gpu_missing', exitCode: 4 });
+    await expect(start()).rejects.toMatchObject({
+      code: expect.stringMatching(/simulated_gpu_missing|nvml_driver_not_loaded/),
+      exitCode: 4,
+      advice: expect.any(String),
+    });
   });
 });

@@ -211,6 +211,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
     return new RunGuard(path, { ...journal, watchdog }, lease, device);
   } catch (error) {
     removeJournal(path);
+    rmSync(logPathOf(path), { force: true });
     await device?.close();
     throw error;
   }

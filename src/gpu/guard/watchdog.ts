@@ -2,7 +2,7 @@
 
 import { appendFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { isBenchError, messageOf } from '../../core/index.ts';
+import { ConfigError, isBenchError, messageOf } from '../../core/index.ts';
 import type { GpuDevice } from '../device.ts';
 import { openGpu } from '../open.ts';
 import { isOpen, type Journal, logPathOf, readJournal } from './journal.ts';
@@ -110,16 +110,27 @@ function ignoreSignals(): void {
   process.stdout.on('error', () => {});
 }
 
+function journalAt(path: string): Journal {
+  let reason = 'there is no such file';
+  try {
+    const journal = readJournal(path);
+    if (journal) return journal;
+  } catch (error) {
+    reason = messageOf(error);
+  }
+  throw new ConfigError('journal_unreadable', `The journal ${path} cannot be read: ${reason}`, {
+    advice: '`tokbench run` starts the watchdog by itself; by hand, give it the journal of a run.',
+  });
+}
+
 /**
  * Body of `tokbench watchdog --journal PATH`: returns when the lease ended and everything is undone (or could not be,
- * which stands in the log beside the journal). Standard input is the runner's pipe. Rejects when there is no journal, or
- * the GPU that it names cannot be opened.
+ * which stands in the log beside the journal). Standard input is the runner's pipe. Rejects with ConfigError
+ * when there is no journal, and with what `openGpu` says when its GPU cannot be opened.
  */
 export async function runWatchdog(options: WatchdogOptions): Promise<void> {
+  const watchdog = new Watchdog(options.journalPath, journalAt(options.journalPath));
   ignoreSignals();
-  const journal = readJournal(options.journalPath);
-  if (!journal) throw new Error(`there is no journal at ${options.journalPath}`);
-  const watchdog = new Watchdog(options.journalPath, journal);
   try {
     await watchdog.start();
   } catch (error) {

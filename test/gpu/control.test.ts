@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { planControls } from '../../src/gpu/control.ts';
+import type { GpuIdentity, GpuLimits } from '../../src/gpu/device.ts';
+
+const identity: GpuIdentity = {
+  kind: 'simulated',
+  synthetic: true,
+  name: 'Board',
+  uuid: 'GPU-1',
+  driver: '1',
+  pciBusId: '',
+  memoryBytes: 1,
+};
+const limits: GpuLimits = {
+  defaultLimitW: 350,
+  minLimitW: 100,
+  maxLimitW: 400,
+  maxSmClockMhz: 1980,
+  supportedSmClocksMhz: Array.from({ length: 110 }, (_, index) => 1980 - 15 * index),
+};
+const board = { identity, limits };
+const arm = { id: 'lock70', lockSmClock: null, powerCapW: null };
+
+describe('planned controls', () => {
+  test('an arm without levers plans nothing, on a real board too', () => {
+    const real = { identity: { ...identity, synthetic: false }, limits };
+    expect(planControls(arm, real)).toEqual({ requestedLockMhz: null, lockMhz: null, capW: null });
+  });
+
+  test.each([
+    [{ fraction: 0.7 }, 1386, 1380],
+    [{ fraction: 1 }, 1980, 1980],
+    [{ mhz: 1395 }, 1395, 1395],
+    [{ mhz: 1394.999 }, 1394.999, 1380],
+  ])('%j asks for %f MHz and gets %i MHz', (lockSmClock, requestedLockMhz, lockMhz) => {
+    const planned = planControls({ ...arm, lockSmClock }, board);
+    expect(planned.lockMhz).toBe(lockMhz);
+    expect(planned.requestedLockMhz).toBeCloseTo(requestedLockMhz, 9);
+  });
+
+  test('rounding of fraction times maximum does not cost a step', () => {
+    const awkward = { ...limits, maxSmClockMhz: 300, supportedSmClocksMhz: [300, 210, 200] };
+    // 0.7 * 300 is 209.99999999999997 in floating point.
+    expect(planControls({ ...arm, lockSmClock: { fraction: 0.7 } }, { identity, limits: awkward }).lockMhz).toBe(210);
+  });
+
+  test.each([{ mhz: 344 }, { mhz: 1995 }, { fraction: 0.1 }, { fraction: 1.1 }])(
+    '%j is outside and refused',
+    (lock) => {
+      expect(() => planControls({ ...arm, lockSmClock: lock }, board)).toThrow(
+        expect.objectContaining({ code: 'control_level', exitCode: 3, message: expect.stringMatching(/345 to 1980/) }),
+      );
+    },
+  );
+
+  test.each([100, 280, 349.5])('a cap of %d W is taken', (powerCapW) => {
+    expect(planControls({ ...arm, powerCapW }, board).capW).toBe(powerCapW);
+  });
+
+  test.each([99, 350, 400])('a cap of %d W is refused, never clamped', (powerCapW) => {
+    expect(() => planControls({ ...arm, powerCapW }, board)).toThrow(
+      expect.objectContaining({ code: 'control_level', message: expect.stringMatching(/lock70.*350 W/) }),
+    );
+  });
+
+  test('a board that tells no clocks refuses every lock', () => {
+    const silent = { ...limits, maxSmClockMhz: Number.NaN, supportedSmClocksMhz: [] };
+    expect(() => planControls({ ...arm, lockSmClock: { mhz: 1000 } }, { identity, limits: silent })).toThrow(
+      expect.objectContaining({ code: 'control_level' }),
+    );
+  });
+
+  test('a real board refuses both levers and says why', () => {
+    const real = { identity: { ...identity, synthetic: false }, limits };
+    for (const levers of [{ lockSmClock: { fraction: 0.7 } }, { powerCapW: 200 }]) {
+      expect(() => planControls({ ...arm, ...levers }, real)).toThrow(
+        expect.objectContaining({
+          code: 'control_not_released',
+          exitCode: 3,
+          advice: expect.stringMatching(/not released/),
+        }),
+      );
+    }
+  });
+});
