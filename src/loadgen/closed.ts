@@ -1,0 +1,64 @@
+// The closed-loop driver: N slots, each sends its next request when its last one is terminal. For the soak, not for SLOs.
+
+import { Worker } from 'node:worker_threads';
+import type { Dialect, EngineEndpoint, RequestTable } from '../core/index.ts';
+import { pinAddress } from './address.ts';
+import type { ClosedPrompts, ClosedWorkerData, FromWorker } from './messages.ts';
+import { TableBuilder } from './table.ts';
+
+export interface ClosedLoadOptions {
+  readonly endpoint: EngineEndpoint;
+  readonly dialect: Dialect;
+  readonly ignoreEos: boolean;
+  readonly concurrency: number;
+  readonly prompts: ClosedPrompts;
+  readonly outputTokens: number;
+  readonly originNs: bigint;
+  readonly signal: AbortSignal;
+}
+
+export interface ClosedLoad {
+  /** Cancels what is in flight and returns everything that was sent. Idempotent. */
+  stop(): Promise<RequestTable>;
+}
+
+const IDLE_TIMEOUT_MS = 60_000;
+const STOP_GRACE_MS = 1_000;
+
+/**
+ * Starts all slots at once in a worker thread; it also stops when the signal aborts.
+ * @throws EngineError `unreachable`, EnvironmentError `client_sockets`
+ */
+export async function startClosedLoad(options: ClosedLoadOptions): Promise<ClosedLoad> {
+  const { signal, ...rest } = options;
+  const target = await pinAddress(options.endpoint);
+  const data: ClosedWorkerData = { ...rest, target, idleTimeoutMs: IDLE_TIMEOUT_MS };
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: { closed: data } });
+  const ready = Promise.withResolvers<void>();
+  const result = Promise.withResolvers<RequestTable>();
+  worker.on('message', (message: FromWorker) => {
+    if (message.type === 'ready') ready.resolve();
+    else result.resolve(message.table);
+  });
+  worker.on('error', (error) => ready.reject(error));
+  worker.on('exit', () => {
+    ready.reject(new Error('the load worker ended before it was ready'));
+    result.resolve(new TableBuilder().take());
+  });
+  await ready.promise;
+  const stop = () => {
+    worker.postMessage({ type: 'stop' });
+    const overdue = setTimeout(() => void worker.terminate(), STOP_GRACE_MS);
+    return result.promise.finally(() => clearTimeout(overdue));
+  };
+  const onAbort = () => void stop();
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  else worker.postMessage({ type: 'start' });
+  return {
+    async stop() {
+      signal.removeEventListener('abort', onAbort);
+      return stop();
+    },
+  };
+}

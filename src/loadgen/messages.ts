@@ -1,0 +1,77 @@
+// What passes between the driver and its load workers. Plain data; the plan and the tallies are shared memory.
+
+import type { Dialect, EngineEndpoint, Ns, RequestTable, WorkerEvidence } from '../core/index.ts';
+import type { RequestPlan } from '../workloads/plan.ts';
+import type { Target } from './connection.ts';
+
+/** The part of a plan that is played. */
+export type PlayedPlan = Pick<RequestPlan, 'label' | 'scheduledNs' | 'promptIds' | 'promptStart' | 'maxTokens'>;
+
+/** Positions in the shared tally. */
+export const DISPATCHED = 0;
+export const FINISHED = 1;
+
+interface WorkerCommon {
+  readonly endpoint: EngineEndpoint;
+  readonly target: Target;
+  readonly dialect: Dialect;
+  readonly ignoreEos: boolean;
+  readonly originNs: bigint;
+  readonly idleTimeoutMs: number;
+}
+
+export interface OpenWorkerData extends WorkerCommon {
+  readonly worker: number;
+  readonly workers: number;
+  readonly plan: PlayedPlan;
+  readonly sockets: number;
+  readonly totalTimeoutMs: number | null;
+  /** Shared: when each arrival was dispatched, NaN before; what survives a worker that crashes. */
+  readonly dispatchedNs: Float64Array;
+  readonly tally: Int32Array;
+  /** For tests: block the worker's loop, `atNs` after the load's start. */
+  readonly inject: { readonly blockWorkerMs: number; readonly atNs: number } | null;
+}
+
+export interface ClosedWorkerData extends WorkerCommon {
+  readonly concurrency: number;
+  readonly outputTokens: number;
+  readonly prompts: ClosedPrompts;
+}
+
+/** Where a closed load takes its prompts from, one after the other. */
+export interface ClosedPrompts {
+  readonly label: string;
+  readonly tokenIds: readonly [number, number];
+  readonly ordinal: number;
+  readonly promptTokens: number;
+}
+
+/** Instants of a load, run-relative ns. */
+export interface LoadInstants {
+  readonly startNs: Ns;
+  readonly windowStartNs: Ns;
+  readonly windowEndNs: Ns;
+  readonly tailEndNs: Ns;
+  readonly drainLimitNs: Ns;
+}
+
+export type ToWorker =
+  | ({ readonly type: 'start' } & LoadInstants)
+  /** End now: what was dispatched is cancelled. */
+  | { readonly type: 'stop' };
+
+export interface ShardResult {
+  readonly type: 'result';
+  readonly table: RequestTable;
+  /** Null when the load ended before its window did. */
+  readonly evidence: WorkerEvidence | null;
+  readonly waitedNs: number;
+  readonly socketsOpenedBefore: number;
+  readonly socketsOpenedLate: number;
+  readonly endedNs: Ns;
+}
+
+export type FromWorker =
+  | { readonly type: 'ready'; readonly opened: number; readonly clientError: string | null }
+  | ShardResult;
