@@ -26,6 +26,7 @@ export const mockDriver: EngineDriver = {
       port,
       'served-name': model.servedName,
       'max-model-len': model.maxModelLen,
+      vocabulary: model.tokenIds.join(','),
       'max-seqs': engine.maxSeqs,
       'startup-s': engine.kind === 'mock' ? engine.startupS : 0,
       ...(gpu === null ? {} : { 'gpu-socket': gpu.socketPath }),

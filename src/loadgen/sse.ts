@@ -54,7 +54,7 @@ export class SseScanner {
     while (at < end && !this.#handler.closed) {
       const lf = indexWithin(bytes, LF, at, end);
       if (cr < at) cr = indexWithin(bytes, CR, at, end);
-      const lineEnd = cr < lf ? cr : lf;
+      const lineEnd = Math.min(cr, lf);
       if (lineEnd === end) break;
       this.#endLine(bytes, at, lineEnd);
       at = lineEnd + 1;
