@@ -1,6 +1,7 @@
 // A Parquet file to columns, one row group and column at a time, with no object per row.
 
-import { type FileHandle, open } from 'node:fs/promises';
+import { readSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { type AsyncBuffer, type DecodedArray, type FileMetaData, parquetMetadataAsync, parquetRead } from 'hyparquet';
 import { isBenchError, messageOf } from '../core/index.ts';
 import type { Column, TableSchema } from './columns.ts';
@@ -17,14 +18,16 @@ export interface ParquetTable {
   each(name: string, take: (cells: DecodedArray, firstRow: number) => void): Promise<void>;
 }
 
-function bufferOf(file: FileHandle, size: number): AsyncBuffer {
+/** Reads at once rather than later: hyparquet leaves a rejected prefetch unhandled, a thrown error it passes on. */
+function bufferOf(fd: number, size: number): AsyncBuffer {
   return {
     byteLength: size,
-    async slice(start, end = size) {
+    slice(start, end = size) {
       if (!(start >= 0 && end >= start && end <= size)) throw new Error('it points outside itself');
       const bytes = new ArrayBuffer(end - start);
-      const { bytesRead } = await file.read(new Uint8Array(bytes), 0, end - start, start);
-      if (bytesRead !== end - start) throw new Error('it is cut short');
+      if (readSync(fd, new Uint8Array(bytes), 0, end - start, start) !== end - start) {
+        throw new Error('it is cut short');
+      }
       return bytes;
     },
   };
@@ -82,7 +85,7 @@ export async function withParquet<T>(
     throw readFailure(error, path);
   });
   try {
-    const buffer = bufferOf(file, (await file.stat()).size);
+    const buffer = bufferOf(file.fd, (await file.stat()).size);
     return await use(tableOf(path, schema, buffer, await readChecked(path, schema, buffer)));
   } catch (error) {
     throw isBenchError(error) ? error : damaged(path, messageOf(error), error);

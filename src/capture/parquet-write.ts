@@ -20,11 +20,15 @@ export interface TableContent {
 /** Rows per group: about 2 MiB per 64-bit column, small enough that encoding one never holds the loop for long. */
 const GROUP_ROWS = 1 << 17;
 
-/** Measured on captured streams (docs/SCHEMA.md): deltas shrink stamps and counters, dictionaries shrink names. */
+/**
+ * Chosen by size on streams like ours, among encodings that DuckDB, pandas and hyparquet read: deltas take a third off
+ * stamps and three quarters off read numbers, byte streams a third to a half off power, clocks and energy. A dictionary
+ * would merge -0 with 0.
+ */
 const ENCODING = {
   INT32: { encoding: 'DELTA_BINARY_PACKED' },
   INT64: { encoding: 'DELTA_BINARY_PACKED' },
-  DOUBLE: { encoding: 'PLAIN' },
+  DOUBLE: { encoding: 'BYTE_STREAM_SPLIT' },
   STRING: {},
 } as const satisfies Record<ColumnType, object>;
 

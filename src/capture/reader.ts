@@ -15,6 +15,7 @@ import {
   type MetricSample,
   type RequestTable,
 } from '../core/index.ts';
+import { sha256File } from './digest.ts';
 import { decodeEdges, type Edges } from './edges.ts';
 import { parseEvents } from './event-log.ts';
 import { damaged, isMissing, readFailure } from './failure.ts';
@@ -23,6 +24,8 @@ import { readRequests } from './parquet-requests.ts';
 import { readGpuSamples, readMetricSamples } from './parquet-samples.ts';
 import type { EnvironmentFile, EventLine } from './schema-run.ts';
 import { CELL_DOCUMENT, decodeDocument, ENVIRONMENT_DOCUMENT, LAUNCH_DOCUMENT, MANIFEST_DOCUMENT } from './schemas.ts';
+import { readSeals } from './seal-store.ts';
+import { parseSeals } from './seals.ts';
 
 export type { Edges } from './edges.ts';
 export type { EventLine } from './schema-run.ts';
@@ -78,18 +81,18 @@ export class RunReader {
 
   async requests(key: CellKey): Promise<RequestTable> {
     return readRequests({
-      requests: this.#path(layout.cellPath(key, 'requests')),
-      events: this.#path(layout.cellPath(key, 'events')),
+      requests: await this.#asSealed(layout.cellPath(key, 'requests')),
+      events: await this.#asSealed(layout.cellPath(key, 'events')),
     });
   }
 
   /** Null: the cell was measured without a GPU. */
   async gpuSamples(key: CellKey): Promise<GpuSampleTable | null> {
-    return orNull(readGpuSamples(this.#path(layout.cellPath(key, 'gpu'))));
+    return orNull(this.#asSealed(layout.cellPath(key, 'gpu')).then(readGpuSamples));
   }
 
   async metricSamples(key: CellKey): Promise<MetricSample[]> {
-    return readMetricSamples(this.#path(layout.cellPath(key, 'metrics')));
+    return this.#asSealed(layout.cellPath(key, 'metrics')).then(readMetricSamples);
   }
 
   /** Raw /metrics texts at the edges of the load; null where the server did not answer. */
@@ -101,14 +104,14 @@ export class RunReader {
 
   /** Samples of a stretch outside the loads; null when the launch did not get there. */
   async launchPart(key: LaunchKey, name: layout.PartName): Promise<LaunchPart | null> {
-    const metrics = await orNull(readMetricSamples(this.#path(layout.launchMetrics(key, name))));
-    const gpu = await orNull(readGpuSamples(this.#path(layout.launchGpu(key, name))));
+    const metrics = await orNull(this.#asSealed(layout.launchMetrics(key, name)).then(readMetricSamples));
+    const gpu = await orNull(this.#asSealed(layout.launchGpu(key, name)).then(readGpuSamples));
     return metrics === null && gpu === null ? null : { gpu, metrics: metrics ?? [] };
   }
 
   /** Samples of the idle board before any server start, or null. */
   async bareIdle(): Promise<GpuSampleTable | null> {
-    return orNull(readGpuSamples(this.#path(layout.idleGpu('bare'))));
+    return orNull(this.#asSealed(layout.idleGpu('bare')).then(readGpuSamples));
   }
 
   async environment(): Promise<EnvironmentFile | null> {
@@ -118,6 +121,23 @@ export class RunReader {
 
   #path(relative: string): string {
     return layout.inRun(this.dir, relative);
+  }
+
+  /**
+   * The path of a Parquet file that still is what was sealed. A changed one is refused before it is decoded: damage in
+   * packed columns would be read as other numbers, or send the decoder astray.
+   */
+  async #asSealed(relative: string): Promise<string> {
+    const path = this.#path(relative);
+    const digest = await sha256File(path).catch((error: unknown) => {
+      throw readFailure(error, relative);
+    });
+    const seals = parseSeals(await readSeals(this.dir));
+    if (seals.files.get(relative) === digest || seals.next.get(relative) === digest) return path;
+    throw new CaptureError('changed_file', `${relative} is not what was sealed in ${layout.CHECKSUMS}.`, {
+      advice: 'Copy the file from its source again; `tokbench verify` on the run folder names everything that changed.',
+      details: { path: relative },
+    });
   }
 
   async #bytes(relative: string): Promise<Buffer> {
@@ -154,7 +174,7 @@ async function orNull<T>(value: Promise<T>): Promise<T | null> {
 
 /**
  * Opens a run folder. Throws CaptureError: `no_such_run`, `not_a_run`, `damaged_file`, `unsupported_version`.
- * It does not check digests: `verifyChecksums` does.
+ * Parquet files are checked against their seal when they are read; `verifyChecksums` checks everything.
  */
 export async function openRun(dir: string): Promise<RunReader> {
   const manifest = decodeDocument(MANIFEST_DOCUMENT, layout.MANIFEST, await manifestText(dir));

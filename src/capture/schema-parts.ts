@@ -6,7 +6,7 @@ import { ID_PATTERN, type LoadSpec, type Slo } from '../core/index.ts';
 /** A computed number: a latency may be +Infinity (a miss), stored as the text "Infinity". Never NaN. */
 export const figure = z
   .custom<number>((value) => typeof value === 'number' && !Number.isNaN(value), 'expected a number or an infinity')
-  .meta({ title: 'number, "Infinity" or "-Infinity"' });
+  .meta({ title: 'number or ±Infinity' });
 
 /** A time in integer nanoseconds since the run's origin. */
 export const ns = z.number().meta({ title: 'ns since the origin' });
