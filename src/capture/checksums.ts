@@ -1,12 +1,12 @@
 // Is this run folder what was captured? Finds changed, missing, unlisted and odd files, and what a kill left behind.
 
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { isBenchError, messageOf } from '../core/index.ts';
 import { hashRange, sha256File } from './digest.ts';
 import { isMissing, readFailure } from './failure.ts';
 import { type FolderContent, listFolder } from './folder.ts';
-import { CHECKSUMS, inRun } from './layout.ts';
+import { CHECKSUMS, inRun, MANIFEST } from './layout.ts';
 import { readSeals, SealStore } from './seal-store.ts';
 import { type Prefix, parseSeals, type Seals } from './seals.ts';
 
@@ -103,6 +103,12 @@ async function sealsOf(runDir: string, found: Findings): Promise<Seals | null> {
   }
 }
 
+/** True when the manifest was never told that the run ended: the kill came between the last seal and it. */
+async function saysRunning(runDir: string): Promise<boolean> {
+  const text = await readFile(inRun(runDir, MANIFEST), 'utf8').catch(() => '');
+  return /^ {2}"status": "running"/m.test(text);
+}
+
 /**
  * Compares every file of a run folder with SHA256SUMS.
  *
@@ -125,7 +131,7 @@ export async function inspectSeals(runDir: string): Promise<Inspection> {
     if (!odd.has(path)) await checkPrefix(runDir, path, prefix, found);
   }
   checkUnlisted(seals, content, found);
-  const interrupted = seals.open.size > 0 || seals.grows.size > 0;
+  const interrupted = seals.open.size > 0 || seals.grows.size > 0 || (await saysRunning(runDir));
   return { state: interrupted ? 'interrupted' : 'sealed', ...found };
 }
 

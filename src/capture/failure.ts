@@ -82,3 +82,11 @@ export function unsupportedVersion(path: string, found: unknown, known: string):
     details: { path, found: name, known },
   });
 }
+
+/** A cell or a launch that the run already holds: a capture is never overwritten. */
+export function alreadyCaptured(path: string): CaptureError {
+  return new CaptureError('already_captured', `${path} was captured before.`, {
+    advice: 'This is a fault of the program: report it with this message. What was captured is intact.',
+    details: { path },
+  });
+}

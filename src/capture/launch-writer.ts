@@ -4,9 +4,10 @@ import { mkdir } from 'node:fs/promises';
 import { type GpuSampleTable, type LaunchFile, type LaunchKey, launchId, type MetricSample } from '../core/index.ts';
 import { discard, moveIntoPlace, writeFileAtomic } from './atomic.ts';
 import { sha256, sha256File } from './digest.ts';
-import { readFailure, writeFailure } from './failure.ts';
+import { alreadyCaptured, readFailure, writeFailure } from './failure.ts';
 import { listFolder } from './folder.ts';
 import * as layout from './layout.ts';
+import { scrubLog } from './log-scrub.ts';
 import { writeGpuSamples, writeMetricSamples } from './parquet-samples.ts';
 import { redactDeep } from './redact.ts';
 import { encodeDocument, LAUNCH_DOCUMENT } from './schemas.ts';
@@ -38,6 +39,7 @@ export class LaunchWriter {
 
   static async open(seals: SealStore, key: LaunchKey, synthetic: boolean, onDone: () => void): Promise<LaunchWriter> {
     const writer = new LaunchWriter(seals, key, synthetic, onDone);
+    if (seals.has(layout.launchFile(key))) throw alreadyCaptured(writer.dir);
     try {
       await seals.openFolder(layout.launchDir(key), [layout.serverLog(key)]);
       await mkdir(writer.dir, { recursive: true });
@@ -62,11 +64,12 @@ export class LaunchWriter {
     await this.#part(layout.launchMetrics(this.key, name), (at) => writeMetricSamples(at, metrics, this.#synthetic));
   }
 
-  /** Ends the launch: spools are removed, everything left in the folder is sealed. Idempotent. */
+  /** Ends the launch: spools are removed, secrets in server.log too, everything left is sealed. Idempotent. */
   async done(): Promise<void> {
     if (this.#done) return;
     try {
       await removeSpools(this.dir);
+      await this.#scrubLog();
       const { files } = await listFolder(this.dir);
       const digests = new Map<string, string>();
       for (const file of files) {
@@ -79,6 +82,20 @@ export class LaunchWriter {
     }
     this.#done = true;
     this.#onDone();
+  }
+
+  /** Servers print their arguments: a log with a secret in it is replaced by one without. */
+  async #scrubLog(): Promise<void> {
+    const path = layout.serverLog(this.key);
+    const temporary = layout.temporaryName(this.serverLogPath);
+    try {
+      const scrubbed = await scrubLog(this.serverLogPath, temporary);
+      if (scrubbed === null) return;
+      await this.#seals.close(new Map([[path, await sha256File(this.serverLogPath)]]), [path]);
+      await this.#seals.commit(new Map([[path, scrubbed]]), () => moveIntoPlace(temporary, this.serverLogPath));
+    } finally {
+      await discard(temporary);
+    }
   }
 
   async #part(path: string, write: (temporary: string) => Promise<string>): Promise<void> {

@@ -31,24 +31,29 @@ export class SealStore {
 
   /**
    * Seals new content of the given files, whose digests are known before `place` moves them into place.
-   * A kill at any instant leaves a folder that still verifies.
+   * A kill at any instant leaves a folder that still verifies; so does a failed `place`, whose announcement stays.
    */
   async commit(digests: ReadonlyMap<string, string>, place: () => Promise<void>): Promise<void> {
     return this.#inTurn(async () => {
       for (const [path, digest] of digests) this.#seals.next.set(path, digest);
       try {
         await this.#save();
-        await place();
       } catch (error) {
         for (const path of digests.keys()) this.#seals.next.delete(path);
         throw error;
       }
+      await place();
       for (const [path, digest] of digests) {
         this.#seals.next.delete(path);
         this.#seals.files.set(path, digest);
       }
       await this.#save();
     });
+  }
+
+  /** True when a file of this path was sealed. */
+  has(path: string): boolean {
+    return this.#seals.files.has(path);
   }
 
   /** Seals files that are already in place. */

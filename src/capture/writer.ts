@@ -15,7 +15,7 @@ import { type CellInput, cellDraft } from './cell-draft.ts';
 import { sha256, sha256File } from './digest.ts';
 import { environmentFile } from './environment.ts';
 import { EventLog } from './event-log.ts';
-import { isMissing, writeFailure } from './failure.ts';
+import { alreadyCaptured, isMissing, writeFailure } from './failure.ts';
 import { LaunchWriter } from './launch-writer.ts';
 import * as layout from './layout.ts';
 import { writeGpuSamples } from './parquet-samples.ts';
@@ -65,7 +65,10 @@ export class RunWriter {
     return layout.inRun(this.dir, `${IDLE_DIR}/${BARE}.spool`);
   }
 
-  /** Appends to events.jsonl with the time since the origin; on disk when it returns. */
+  /**
+   * Appends to events.jsonl with the time since the origin; on disk when it returns. After the end it does nothing: what
+   * a process reports while it dies comes when it comes. Throws EnvironmentError (`disk_full`) or CaptureError.
+   */
   event(type: string, fields: object = {}): void {
     if (!this.#ended) this.#log.append(type, fields);
   }
@@ -87,6 +90,7 @@ export class RunWriter {
   /** Writes and seals one cell: its folder appears whole or not at all. Throws EnvironmentError or CaptureError. */
   async writeCell(input: CellInput): Promise<void> {
     const target = layout.inRun(this.dir, layout.cellDir(input.file.key));
+    if (this.#seals.has(layout.cellPath(input.file.key, 'cell'))) throw alreadyCaptured(target);
     const temporary = layout.temporaryName(target);
     try {
       const digests = await cellDraft(temporary, input);

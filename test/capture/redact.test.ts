@@ -1,8 +1,9 @@
 // No secret reaches the disk: by shape, by name, in any corner of a file; and nothing harmless is lost.
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { inspectSeals } from '../../src/capture/checksums.ts';
 import { allowedVariables, environmentBundle, environmentFile } from '../../src/capture/environment.ts';
 import { listFolder } from '../../src/capture/folder.ts';
 import {
@@ -40,6 +41,7 @@ describe('redactText', () => {
     ['https://user:pa55word@example.org/x', `https://${REDACTED}@example.org/x`],
     ['AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG', `AWS_SECRET_ACCESS_KEY=${REDACTED}`],
     ["args: {'api_key': 'letmein1'}", `args: {'api_key': '${REDACTED}'}`],
+    ["args: {'api_key': ['letmein1']}", `args: {'api_key': ['${REDACTED}']}`],
     ['-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nrest', `${REDACTED}\nrest`],
   ])('keeps what was there and drops its value: %s', (text, expected) => {
     expect(redactText(text).value).toBe(expected);
@@ -159,6 +161,11 @@ test('a secret in every corner of a run reaches no file', async () => {
   await run.writeEnvironment({ note: secret });
   run.event('oops', { message: `failed with ${secret}` });
   const launch = await run.launch(launchKey);
+  const log = Buffer.concat([
+    Buffer.from('started \xff\n', 'latin1'),
+    Buffer.from(`args: {'api_key': ['letmein1']}\nlast`),
+  ]);
+  writeFileSync(launch.serverLogPath, log);
   await launch.writeLaunch(
     launchFile({ command: ['serve', '--api-key', 'letmein'], env: { HF_TOKEN: 'letmein', X: secret } }),
   );
@@ -169,4 +176,7 @@ test('a secret in every corner of a run reaches no file', async () => {
     const bytes = readFileSync(join(dir, path));
     expect(bytes.includes(secret) || bytes.includes('letmein'), path).toBe(false);
   }
+  const kept = readFileSync(launch.serverLogPath, 'latin1');
+  expect(kept).toBe(`started \xff\nargs: {'api_key': ['${REDACTED}']}\nlast`);
+  expect(await inspectSeals(dir)).toEqual({ state: 'sealed', problems: [], notes: [] });
 });

@@ -181,11 +181,15 @@ describe('createRun', () => {
     );
   });
 
-  test('refuses to write the same cell twice', async () => {
+  test('refuses to write the same cell or launch twice', async () => {
     const dir = join(scratch(), 'run');
     const run = await newRun(dir);
     await run.writeCell(cellInput());
-    await expect(run.writeCell(cellInput())).rejects.toMatchObject({ code: 'write_failed' });
+    await expect(run.writeCell(cellInput())).rejects.toMatchObject({ code: 'already_captured' });
+    const launch = await run.launch(launchKey);
+    await launch.writeLaunch(launchFile());
+    await launch.done();
+    await expect(run.launch(launchKey)).rejects.toMatchObject({ code: 'already_captured' });
     expect(await verifyChecksums(dir)).toEqual([]);
     run.abandon();
   });
