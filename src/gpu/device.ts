@@ -59,6 +59,9 @@ export interface GpuDevice {
   close(): Promise<void>;
 }
 
+/** Environment variable that names an NVML library instead of the system's own; what it shows is synthetic. */
+export const NVML_LIBRARY_VARIABLE = 'TOKBENCH_NVML_LIBRARY';
+
 /** How to open a device: plain data, so that it crosses into worker threads and the watchdog process. */
 export type GpuAddress =
   | { readonly kind: 'simulated'; readonly socketPath: string }

@@ -12,6 +12,7 @@ import { processFacts } from '../../src/gpu/guard/proc.ts';
 import { restoreJournal } from '../../src/gpu/guard/restore.ts';
 import { findStaleJournal } from '../../src/gpu/guard/stale.ts';
 import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
+import { buildNvmlStub } from '../support/nvml-stub/build.ts';
 import { until } from '../support/until.ts';
 
 const RUNNER = join(import.meta.dirname, '../support/guard/runner-main.ts');
@@ -26,6 +27,8 @@ interface Runner {
   readonly journalPath: string;
   readonly lines: string[];
 }
+
+const stub = buildNvmlStub();
 
 let gpu: TestGpu;
 let folder: string;
@@ -95,6 +98,17 @@ describe('the watchdog', () => {
     await until(() => runner.lines.length > 1);
     expect(JSON.parse(runner.lines[1]!)).toMatchObject({ lost: expect.stringMatching(/watchdog is gone/) });
   }, 60_000);
+
+  test.skipIf(stub.path === null)('undoes lock and cap through NVML after kill -9 of the runner', async () => {
+    process.env['TOKBENCH_SIM_GPU_SOCKET'] = gpu.socketPath;
+    const runner = await startRunner('nvml', { kind: 'nvml', uuid: null, libraryPath: stub.path });
+    delete process.env['TOKBENCH_SIM_GPU_SOCKET'];
+    expect(await gpu.send('state')).toMatchObject(IN_FORCE);
+    runner.child.kill('SIGKILL');
+    await until(() => !alive(runner.watchdogPid));
+    expect(await gpu.send('state')).toMatchObject(UNTOUCHED);
+    expect(dead(runner)).toBe(true);
+  });
 
   test('ignores the signals that end a session', async () => {
     const runner = await startRunner('signals', simulated());

@@ -63,6 +63,7 @@ describe('guard', () => {
     await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 4 });
     await expect(guard!.cap(250)).rejects.toMatchObject({ code: 'nvml_no_permission' });
     expect(journal().changes).toContainEqual({ lever: 'powerLimitW', value: 250, state: 'intent' });
+    expect(await gpu.send('state')).toEqual(UNTOUCHED);
     await gpu.send('fault', { name: 'clear' });
     expect(await guard!.restore()).toMatchObject({ ok: true, powerLimit: 'restored' });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);

@@ -70,6 +70,11 @@ describe.skipIf(stub.path === null)('NVML through the C stand-in', () => {
     await expect(open({ uuid: null })).rejects.toThrow(UUID);
   });
 
+  test('a board that is lost is not opened', async () => {
+    await gpu.send('fault', { name: 'deny', verb: 'info', code: 15 });
+    await expect(open({ uuid: null })).rejects.toMatchObject({ code: 'nvml_gpu_is_lost' });
+  });
+
   test('an unknown UUID says so', async () => {
     await expect(open({ uuid: 'GPU-none' })).rejects.toMatchObject({ code: 'nvml_not_found' });
   });

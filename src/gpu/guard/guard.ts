@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { GpuError } from '../../core/index.ts';
 import { refuseRealBoard } from '../control.ts';
-import type { GpuAddress, GpuDevice } from '../device.ts';
+import { type GpuAddress, type GpuDevice, NVML_LIBRARY_VARIABLE } from '../device.ts';
 import { openGpu } from '../open.ts';
 import {
   type Journal,
@@ -193,7 +193,7 @@ function limitUnknown(): GpuError {
 /** The address that leads to the same board and library from another process, whatever its environment. */
 function pinned(address: GpuAddress, device: GpuDevice): GpuAddress {
   if (address.kind === 'simulated') return address;
-  const libraryPath = address.libraryPath ?? process.env['TOKBENCH_NVML_LIBRARY'] ?? null;
+  const libraryPath = address.libraryPath ?? process.env[NVML_LIBRARY_VARIABLE] ?? null;
   return { kind: 'nvml', uuid: device.identity.uuid, libraryPath };
 }
 

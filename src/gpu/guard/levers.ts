@@ -13,7 +13,7 @@ export type LeverReport = Pick<
   'attempts' | 'smClock' | 'smClockReadBack' | 'powerLimit' | 'powerLimitReadBackW' | 'problems'
 >;
 
-export const UNTOUCHED: LeverReport = {
+const UNTOUCHED: LeverReport = {
   attempts: 0,
   smClock: 'untouched',
   smClockReadBack: null,

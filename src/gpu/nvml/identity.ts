@@ -66,7 +66,7 @@ export function identityOf(session: NvmlSession, board: NvmlHandle): GpuIdentity
     kind: 'nvml',
     synthetic: !session.library.isSystem,
     name: session.text('nvmlDeviceGetName', board),
-    uuid: session.text('nvmlDeviceGetUUID', board),
+    uuid: session.requiredText('nvmlDeviceGetUUID', board),
     driver: session.text('nvmlSystemGetDriverVersion'),
     pciBusId: pciBusId(session, board),
     memoryBytes: memoryBytes(session, board),

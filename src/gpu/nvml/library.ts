@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import koffi from 'koffi';
 import { EnvironmentError, messageOf } from '../../core/index.ts';
+import { NVML_LIBRARY_VARIABLE } from '../device.ts';
 
-export const LIBRARY_VARIABLE = 'TOKBENCH_NVML_LIBRARY';
 const SYSTEM_NAMES = ['libnvidia-ml.so.1', 'libnvidia-ml.so'];
 /** Exported by stand-ins for the library, under whatever name they are installed: what they show is no real board. */
 const STAND_IN_SYMBOL = 'tokbench_nvml_stub';
@@ -108,7 +108,7 @@ const loaded = new Map<string, NvmlLibrary>();
  * Link-time stubs of the CUDA toolkit are never used. Throws EnvironmentError with what to do.
  */
 export function loadNvml(libraryPath: string | null, env: NodeJS.ProcessEnv = process.env): NvmlLibrary {
-  const override = libraryPath ?? env[LIBRARY_VARIABLE] ?? null;
+  const override = libraryPath ?? env[NVML_LIBRARY_VARIABLE] ?? null;
   if (override === null && process.platform !== 'linux') throw notLinux();
   const key = override ?? '';
   const library = loaded.get(key) ?? firstOf(override === null ? SYSTEM_NAMES : [override], override === null);
@@ -134,7 +134,7 @@ function firstOf(paths: readonly string[], isSystem: boolean): NvmlLibrary {
     {
       advice: isSystem
         ? 'Install the NVIDIA driver; in a container, start it with GPU access and the `utility` capability (docker run --gpus all).'
-        : `Check the path in ${LIBRARY_VARIABLE}, or unset it to use the system's library.`,
+        : `Check the path in ${NVML_LIBRARY_VARIABLE}, or unset it to use the system's library.`,
     },
   );
 }

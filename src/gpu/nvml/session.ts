@@ -65,6 +65,13 @@ export class NvmlSession {
     return this.#u64[0] as NvmlHandle;
   }
 
+  /** A text without which nothing goes on; throws a typed error when the board does not tell. */
+  requiredText(name: NvmlFunction, ...args: readonly NvmlArgument[]): string {
+    const bytes = Buffer.alloc(TEXT_BYTES);
+    this.check(name, ...args, bytes, TEXT_BYTES);
+    return cString(bytes);
+  }
+
   /** A call that fills a text buffer; empty when the board does not tell. */
   text(name: NvmlFunction, ...args: readonly NvmlArgument[]): string {
     const bytes = Buffer.alloc(TEXT_BYTES);

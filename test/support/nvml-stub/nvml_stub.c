@@ -102,6 +102,10 @@ static nvmlReturn_t ask(const char *request, char *line) {
   nvmlReturn_t code = GPU_IS_LOST;
   pthread_mutex_lock(&mutex);
   if (socket_fd >= 0 && send_all(request, strlen(request)) == 0 && receive_line(line) == 0) code = SUCCESS;
+  if (code != SUCCESS && socket_fd >= 0) {
+    close(socket_fd); /* lost for good: only a new nvmlInit_v2 connects again */
+    socket_fd = -1;
+  }
   pthread_mutex_unlock(&mutex);
   if (code != SUCCESS || strncmp(line, "ok", 2) == 0) return code;
   const char *at = strstr(line, "code=");
@@ -181,7 +185,7 @@ nvmlReturn_t nvmlInit_v2(void) {
 nvmlReturn_t nvmlShutdown(void) {
   pthread_mutex_lock(&mutex);
   if (sessions > 0 && --sessions == 0) {
-    close(socket_fd);
+    if (socket_fd >= 0) close(socket_fd);
     socket_fd = -1;
   }
   pthread_mutex_unlock(&mutex);
