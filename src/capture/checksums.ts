@@ -10,7 +10,7 @@ import { CHECKSUMS, inRun, MANIFEST } from './layout.ts';
 import { readSeals, SealStore } from './seal-store.ts';
 import { type Prefix, parseSeals, type Seals } from './seals.ts';
 
-export type ProblemKind = 'changed' | 'missing' | 'unlisted' | 'not_a_file' | 'unreadable';
+type ProblemKind = 'changed' | 'missing' | 'unlisted' | 'not_a_file' | 'unreadable';
 
 export interface CaptureProblem {
   /** Relative to the run folder. */

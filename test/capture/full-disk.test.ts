@@ -1,7 +1,7 @@
 // A disk that fills up, a folder that cannot be written: an error with advice, and everything earlier stays intact.
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { inspectSeals } from '../../src/capture/checksums.ts';
@@ -56,6 +56,7 @@ describe('a full disk', () => {
       const reader = await openRun(dir);
       expect((await reader.cells()).map((cell) => cell.key.load)).toEqual(['low']);
       expect((await reader.events()).at(-1)?.type).toBe('filler');
+      expect(readFileSync(join(dir, 'events.jsonl'), 'utf8').endsWith('"}\n'), 'no torn line').toBe(true);
       expect((await inspectSeals(dir)).problems).toEqual([]);
 
       rmSync(join(root, 'ballast'));

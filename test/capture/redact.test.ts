@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { inspectSeals } from '../../src/capture/checksums.ts';
 import { allowedVariables, environmentBundle, environmentFile } from '../../src/capture/environment.ts';
 import { listFolder } from '../../src/capture/folder.ts';
+import { openRun } from '../../src/capture/reader.ts';
 import {
   hashIdentity,
   isSecretName,
@@ -15,7 +16,7 @@ import {
   redactText,
 } from '../../src/capture/redact.ts';
 import { requestTable } from '../../src/core/index.ts';
-import { cellInput, launchFile, launchKey, newRun, requestRecord, scratch } from './samples.ts';
+import { cellInput, cellKey, launchFile, launchKey, newRun, requestRecord, scratch } from './samples.ts';
 
 const SECRETS = [
   `hf_${'a1B2'.repeat(8)}`,
@@ -176,6 +177,8 @@ test('a secret in every corner of a run reaches no file', async () => {
     const bytes = readFileSync(join(dir, path));
     expect(bytes.includes(secret) || bytes.includes('letmein'), path).toBe(false);
   }
+  const [errorText] = (await (await openRun(dir)).requests(cellKey())).errorText;
+  expect(errorText).toBe(`401 for ${REDACTED}`);
   const kept = readFileSync(launch.serverLogPath, 'latin1');
   expect(kept).toBe(`started \xff\nargs: {'api_key': ['${REDACTED}']}\nlast`);
   expect(await inspectSeals(dir)).toEqual({ state: 'sealed', problems: [], notes: [] });
