@@ -39,24 +39,18 @@ export function allowedVariables(env: Readonly<Record<string, string | undefined
   const allowed = (name: string): boolean =>
     !isSecretName(name) && (ALLOWED_NAMES.has(name) || ALLOWED_PREFIXES.some((prefix) => name.startsWith(prefix)));
   const kept = Object.entries(env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && allowed(entry[0]),
+    (entry): entry is [string, string] => typeof entry[1] === 'string' && allowed(entry[0]),
   );
   return Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export interface EnvironmentInput {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** What was found out about the host: CPU, memory, kernel, driver, versions. Plain data. */
-  readonly facts: Readonly<Record<string, unknown>>;
-}
-
-/** The bundle for `RunWriter.writeEnvironment`: host facts and allowed variables. */
-export function environmentBundle(input: EnvironmentInput): Record<string, unknown> {
-  return { ...input.facts, variables: allowedVariables(input.env) };
-}
-
-/** The file env/environment.json: the bundle with identities hashed and whatever looks like a secret replaced. */
+/**
+ * The file env/environment.json from host facts (plain data) and, under `env`, the whole environment of this process:
+ * only allow-listed variables of it are kept, identities are hashed, what looks like a secret is replaced and counted.
+ */
 export function environmentFile(bundle: Readonly<Record<string, unknown>>): EnvironmentFile {
-  const { value, count } = redactDeep(bundle, { identities: true });
+  const { env, ...facts } = bundle;
+  const variables = typeof env === 'object' && env !== null ? allowedVariables(env as Record<string, string>) : {};
+  const { value, count } = redactDeep({ ...facts, env: variables }, { identities: true });
   return { schema: ENVIRONMENT_SCHEMA, redactions: count, facts: value };
 }

@@ -101,7 +101,7 @@ export class RunWriter {
     }
   }
 
-  /** Writes env/environment.json: identities hashed, secrets replaced and counted. */
+  /** Writes env/environment.json; `env` may be the whole process environment, of which little is kept: `environmentFile`. */
   async writeEnvironment(bundle: Record<string, unknown>): Promise<void> {
     const file = environmentFile(bundle);
     await this.#put(layout.ENVIRONMENT, encodeDocument(ENVIRONMENT_DOCUMENT, layout.ENVIRONMENT, file));

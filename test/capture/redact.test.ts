@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { inspectSeals } from '../../src/capture/checksums.ts';
-import { allowedVariables, environmentBundle, environmentFile } from '../../src/capture/environment.ts';
+import { allowedVariables, environmentFile } from '../../src/capture/environment.ts';
 import { listFolder } from '../../src/capture/folder.ts';
 import { openRun } from '../../src/capture/reader.ts';
 import {
@@ -140,18 +140,21 @@ describe('the environment bundle', () => {
     expect(allowedVariables(env)).toEqual({ OMP_NUM_THREADS: '2', VLLM_LOGGING_LEVEL: 'INFO' });
   });
 
-  test('is searched again: secrets inside allowed variables and facts are replaced and counted', () => {
-    const bundle = environmentBundle({
+  test('takes the whole process environment and keeps the allowed part, searched for secrets', () => {
+    const file = environmentFile({
       env: {
+        HOME: '/home/someone',
         VLLM_PROXY: 'http://me:hunter2@proxy:3128',
         NVIDIA_VISIBLE_DEVICES: 'GPU-8a5c3f10-1234-4321-abcd-0123456789ab',
       },
-      facts: { cpu: 'x', notes: `token ${SECRETS[0]}` },
+      cpu: 'x',
+      notes: `token ${SECRETS[0]}`,
     });
-    const file = environmentFile(bundle);
     expect(file.redactions).toBe(2);
-    expect(JSON.stringify(file)).not.toMatch(/hunter2|hf_|8a5c3f10/);
+    expect(JSON.stringify(file)).not.toMatch(/someone|hunter2|hf_|8a5c3f10/);
+    expect(Object.keys(file.facts['env'] as object)).toEqual(['NVIDIA_VISIBLE_DEVICES', 'VLLM_PROXY']);
     expect(file.facts['cpu']).toBe('x');
+    expect(environmentFile({ cpu: 'x' }).facts).toEqual({ cpu: 'x', env: {} });
   });
 });
 

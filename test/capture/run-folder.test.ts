@@ -27,7 +27,7 @@ const end = { atNs: 9e9, wallMs: 1_700_000_009_000 };
 
 async function wholeRun(dir: string): Promise<RunWriter> {
   const run = await newRun(dir);
-  await run.writeEnvironment({ kernel: '6.1', variables: { OMP_NUM_THREADS: '1' } });
+  await run.writeEnvironment({ kernel: '6.1', env: { OMP_NUM_THREADS: '1' } });
   writeFileSync(run.idleSpoolPath, 'spool\n');
   await run.writeBareIdle(smallGpu(10));
   const launch = await run.launch(launchKey);
