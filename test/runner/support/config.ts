@@ -40,7 +40,7 @@ loads:
 ${loads
   .map(
     (id) =>
-      `  - { id: ${id}, rate: ${wanted.rate ?? 4}, promptTokens: 64, outputTokens: 16, warmupS: ${wanted.warmupS ?? 1}, windowS: ${wanted.windowS ?? 4}, tailS: 1, drainS: 10 }`,
+      `  - { id: ${id}, rate: ${wanted.rate ?? 4}, promptTokens: 512, outputTokens: 16, warmupS: ${wanted.warmupS ?? 1}, windowS: ${wanted.windowS ?? 4}, tailS: 1, drainS: 10 }`,
   )
   .join('\n')}
 phases:
