@@ -27,7 +27,7 @@ export function crossCheck(config: CheckedConfig, list: ProblemList): void {
   saltsFit(config, list);
   const { model } = config.sections;
   config.loads.forEach((load, index) => {
-    if (load && model) fitsModel(load, ['loads', index], model.maxModelLen, list);
+    if (load && model) fitsModel(load, ['loads', index, 'promptTokens'], model.maxModelLen, list);
   });
 }
 
@@ -75,7 +75,7 @@ function fitsModel(
   const total = lengths.promptTokens + lengths.outputTokens;
   if (total <= maxModelLen) return;
   const sum = `together ${total} tokens, more than model.maxModelLen ${maxModelLen}`;
-  list.value([...path, 'promptTokens'], `a shorter prompt or answer (${sum})`);
+  list.value(path, `a shorter prompt or answer (${sum})`);
 }
 
 /** Checks of a load whose phases are known: some requests must arrive, and all of them must fit into a plan. */
@@ -92,11 +92,11 @@ export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemLis
   }
 }
 
-/** Checks of the soak against the server's limits and itself. Lengths that it shares with a load were judged there. */
+/** Checks of the soak against the server's limits and itself; lengths that it takes from a load were checked there. */
 export function checkSoak(
   { soak }: PhaseSpec,
+  given: { readonly promptTokens?: number | undefined; readonly outputTokens?: number | undefined },
   limits: { readonly maxModelLen: number; readonly maxSeqs: number },
-  loads: readonly Pick<LoadSpec, 'promptTokens' | 'outputTokens'>[],
   list: ProblemList,
 ): void {
   const path = ['phases', 'soak'];
@@ -107,7 +107,6 @@ export function checkSoak(
   else if (soak.maxS < 2 * soak.compareS) {
     list.value([...path, 'maxS'], `at least two spans of soak.compareS, ${2 * soak.compareS} s`);
   }
-  const { promptTokens, outputTokens } = soak;
-  const alike = loads.some((load) => load.promptTokens === promptTokens && load.outputTokens === outputTokens);
-  if (!alike) fitsModel(soak, path, limits.maxModelLen, list);
+  const own = given.promptTokens !== undefined ? 'promptTokens' : 'outputTokens';
+  if (given[own] !== undefined) fitsModel(soak, [...path, own], limits.maxModelLen, list);
 }

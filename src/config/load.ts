@@ -65,12 +65,7 @@ function complete({ sections, arms, loads }: CheckedConfig, list: ProblemList): 
   if (!phases || !engine || !gpu || !model || !first) return null;
   const { promptTokens, outputTokens } = first;
   const phaseSpec = launchPhases(phases, { concurrency: engine.maxSeqs, promptTokens, outputTokens }, gpu, judge);
-  checkSoak(
-    phaseSpec,
-    { maxModelLen: model.maxModelLen, maxSeqs: engine.maxSeqs },
-    loads.filter((load) => load !== undefined),
-    list,
-  );
+  checkSoak(phaseSpec, phases.soak, { maxModelLen: model.maxModelLen, maxSeqs: engine.maxSeqs }, list);
   if (!schema || !name || seed === undefined || !repeats || !loadWorkers || crosscheck === undefined) return null;
   return {
     schema,

@@ -193,6 +193,7 @@ describe('a wrong value is refused with line, column, path, value and expectatio
     ['phases.soak.maxS', 200, 'at least 300 s'],
     ['phases.soak.compareS', 29, 'at least 30 s'],
     ['phases.soak.concurrency', 257, 'at most engine.maxSeqs, 256'],
+    ['phases.soak.outputTokens', 4096, 'more than model.maxModelLen'],
     ['phases.soak.promptTokens', 4096, 'more than model.maxModelLen'],
     ['phases.idleSettleS', 0, 'at least 20 s'],
     ['phases.idleMeasureS', 59, 'at least 60 s'],

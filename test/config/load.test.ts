@@ -82,7 +82,7 @@ describe('a file that cannot be a config is refused by name', () => {
     ['empty', '', 'config_empty', ':1:1: '],
     ['comments only', '# nothing\n', 'config_empty', ':1:1: '],
     ['a list', '- a\n- b\n', 'config_syntax', 'expected a mapping'],
-    ['a sentence', 'hello\n', 'config_syntax', 'got'],
+    ['a sentence', 'hello\n', 'config_syntax', 'expected a mapping'],
     ['broken YAML', 'name: [a\nseed: 1\n', 'config_syntax', ':2:1: '],
     ['a tab for indentation', 'model:\n\tpath: x\n', 'config_syntax', ':2:1: '],
     ['the same key twice', 'name: a\nseed: 1\nname: b\n', 'config_syntax', ':3:1: '],
@@ -92,10 +92,10 @@ describe('a file that cannot be a config is refused by name', () => {
     ['a prototype', 'model:\n  __proto__: 1\n', 'config_syntax', ':2:3: '],
     ['an alias of itself', 'name: &a [*a]\n', 'config_invalid', ':1:10: name'],
     ['a deep hole', `name: ${'['.repeat(50_000)}`, 'config_syntax', ':1:'],
-  ])('%s', async (name, content, code, said) => {
+  ])('%s', async (_name, content, code, said) => {
     const error = await refusal(written('case.yaml', content));
     expect([error.code, error.exitCode]).toEqual([code, 2]);
-    if (name !== 'a sentence') expect(error.message).toContain(said);
+    expect(error.message).toContain(said);
     expect(error.message).not.toMatch(/\n\s+at /);
   });
 

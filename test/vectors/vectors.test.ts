@@ -22,10 +22,17 @@ describe('the shipped vectors', () => {
     expect([...adapters.keys()].filter((name) => !names.has(name))).toEqual([]);
   });
 
-  test('cover streams, orders, schedules and prompts', () => {
-    expect([...adapters.keys()]).toEqual(
-      expect.arrayContaining(['prng', 'block_order', 'poisson_schedule', 'prompts']),
-    );
+  test.each([
+    'prng',
+    'block_order',
+    'poisson_schedule',
+    'prompts',
+    'percentile',
+    'request_metrics',
+    'window_metrics',
+    'energy_window',
+  ])('are covered for %s', (name) => {
+    expect([...adapters.keys()]).toContain(name);
   });
 });
 
