@@ -4,7 +4,7 @@ import { type LatencySummary, NS_PER_MS } from '../core/index.ts';
 import { loadgenIndex, percentile } from './percentile.ts';
 
 /** Below this many members a p99 is printed with its n and the label `small` (METHOD 1.8: h(1) + 1). */
-export const SMALL_POPULATION = 662;
+const SMALL_POPULATION = 662;
 
 /**
  * Nearest-rank percentiles, the mean of the finite members, and the maximum, in ms.

@@ -79,8 +79,7 @@ export const failedRequest = (index: number, scheduledNs: number, given: Partial
 
 /** Arrivals every 100 ms from 0 to 220 s: warm-up 10 s, window 200 s, tail 10 s. */
 export const WINDOW = { startNs: 10 * S, endNs: 210 * S };
-export const LOAD_END_NS = 220 * S;
-export const ARRIVALS_IN_WINDOW = 2000;
+const LOAD_END_NS = 220 * S;
 
 export type EditRequest = (record: RequestRecord, inWindow: number) => RequestRecord;
 

@@ -18,7 +18,7 @@ import {
 const WARN_DISAGREEMENT = 0.02;
 const MAX_DISAGREEMENT = 0.05;
 /** B/E above this leaves no room for a verdict (V11). */
-export const MAX_RELATIVE_BOUND = 0.005;
+const MAX_RELATIVE_BOUND = 0.005;
 const MAX_HALVES = 0.05;
 export const MAX_EDGE_IMBALANCE = 0.02;
 

@@ -12,7 +12,7 @@ import { V22, V23, V26, V27, V28, V29 } from './surroundings.ts';
 import { V1, V2, V25 } from './tokens.ts';
 
 /** In the order of METHOD 7. */
-export const RULES: readonly Rule[] = [
+const RULES: readonly Rule[] = [
   ...[V1, V2, V3, V4, V5, V6, V7, V8, V9, V9B, V10, V11, V12, V13, V14, V15, V16],
   ...[V17, V18, V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30],
 ];
