@@ -318,7 +318,7 @@ async function soak(
     originNs: origin.monotonicNs,
     signal,
   });
-  const meansW: number[] = [];
+  const meansW: (number | null)[] = [];
   try {
     for (;;) {
       await sleep(500, signal);
@@ -327,11 +327,11 @@ async function soak(
       if (sampler && whole > meansW.length) {
         const from = startNs + meansW.length * spec.compareS * 1e9;
         const mean = await sampler.meanPowerW(from, from + spec.compareS * 1e9);
-        meansW.push(mean ?? Number.NaN);
+        meansW.push(mean);
       }
       const decision = soakDecision(spec, elapsedS, sampler ? meansW : null);
       if (decision.done) {
-        draft.soak = { endedBy: decision.endedBy!, meansW };
+        draft.soak = { endedBy: decision.endedBy!, meansW: meansW.filter((mean) => mean !== null) };
         break;
       }
     }

@@ -13,17 +13,17 @@ export interface SoakDecision {
 /**
  * Whether the soak may end now.
  * @param elapsedS seconds since the soak's first arrival
- * @param meansW means of the successive comparison windows so far, W; null when power cannot be read
+ * @param meansW means of the successive comparison windows so far, W; null for one that could not be read, or when there is no power at all
  */
 export function soakDecision(
   limits: { readonly minS: number; readonly maxS: number },
   elapsedS: number,
-  meansW: readonly number[] | null,
+  meansW: readonly (number | null)[] | null,
 ): SoakDecision {
   if (elapsedS < limits.minS) return { done: false, endedBy: null };
   if (meansW === null) return { done: true, endedBy: 'no_power' };
   const [previous, last] = meansW.slice(-2);
-  if (previous !== undefined && last !== undefined && powerIsSteady(previous, last)) {
+  if (previous != null && last != null && powerIsSteady(previous, last)) {
     return { done: true, endedBy: 'steady' };
   }
   return elapsedS >= limits.maxS ? { done: true, endedBy: 'limit' } : { done: false, endedBy: null };

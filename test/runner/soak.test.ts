@@ -36,5 +36,5 @@ test('without power it ends at its minimum', () => {
 });
 
 test('a mean that could not be read is not steady', () => {
-  expect(soakDecision(limits, 90, [250, Number.NaN])).toEqual({ done: false, endedBy: null });
+  expect(soakDecision(limits, 90, [250, null])).toEqual({ done: false, endedBy: null });
 });
