@@ -332,3 +332,28 @@ test('all problems come out at once, in the order of the file, with advice', () 
     expect((error as BenchError).exitCode).toBe(2);
   }
 });
+
+test('a section with one bad key still takes part in the checks between keys', () => {
+  const text = edited([['loads', 0, 'wat'], 1], [['loads', 0, 'windowS'], 5], [['gpu', 'wat'], 1]);
+  expect(problems(text).map((line) => line.split(': ')[1])).toEqual(['gpu.wat', 'loads[0].wat', 'loads[0].windowS']);
+});
+
+test('two missing ids are missing, not duplicates', () => {
+  const found = problems(edited([['arms', 0, 'id'], undefined], [['arms', 1, 'id'], undefined]));
+  expect(found).toHaveLength(2);
+  for (const line of found) expect(line).toContain('missing');
+});
+
+test('the id range must hold the salt of the last load run once more, and not one id less', () => {
+  const counter = (3 * 64 + 2) * 2 ** 20 + 2 ** 20 - 1;
+  const needed = Math.floor(counter ** 0.25) + 1;
+  const range = (ids: number) =>
+    problems(
+      edited([
+        ['model', 'tokenIds'],
+        [4, 4 + ids],
+      ]),
+    );
+  expect(range(needed)).toEqual([]);
+  expect(range(needed - 1).join()).toContain(`at least ${needed} ids: with 2 load(s)`);
+});
