@@ -71,8 +71,6 @@ export async function watchForDeath(options: WatchOptions): Promise<string> {
   done.abort();
   if (options.stopping.aborted) return never;
   await sleep(LAST_WORDS_MS);
-  const lines = alarmLines(logTail(options.logPath, options.logOffset), 3);
-  return lines.length === 0
-    ? `${cause}; its log holds no error`
-    : `${cause}; its last words: ${lines.map((line) => line.trim()).join(' | ')}`;
+  const lines = alarmLines(logTail(options.logPath, options.logOffset), 1);
+  return lines.length === 0 ? `${cause}; its log holds no error` : `${cause}; its last words: ${lines.join().trim()}`;
 }

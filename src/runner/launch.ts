@@ -74,22 +74,16 @@ export interface LaunchContext extends RunContext {
 /** Facts of launch.json as they come to be known. */
 type LaunchDraft = { -readonly [K in keyof LaunchFile]: LaunchFile[K] };
 
-export interface LaunchResult {
-  readonly file: LaunchFile;
-  readonly cells: readonly CellFile[];
-}
-
 /** Runs one launch; engine failures end up in the result, only a broken capture or a lost guard throws. */
-export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<LaunchResult> {
+export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<LaunchFile> {
   const writer = await run.writer.launch(plan.key);
   const draft = emptyLaunch(run, plan);
-  const cells: CellFile[] = [];
   let sampler: Sampler | null = null;
   try {
     sampler = await openSampler(run, writer);
     await applyControls(run, plan, draft);
     await withEngine(run, plan, writer, draft, async (engine) => {
-      await measure(run, plan, writer, draft, engine, sampler, cells);
+      await measure(run, plan, writer, draft, engine, sampler);
     });
     draft.status = run.signal.aborted ? 'interrupted' : draft.status;
   } catch (error) {
@@ -101,7 +95,7 @@ export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<Laun
     await writer.writeLaunch(draft);
     await writer.done();
   }
-  return { file: draft, cells };
+  return draft;
 }
 
 function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
@@ -256,7 +250,6 @@ async function measure(
   draft: LaunchDraft,
   engine: RunningEngine,
   sampler: Sampler | null,
-  cells: CellFile[],
 ): Promise<void> {
   let died: string | null = null;
   const serverGone = new AbortController();
@@ -284,7 +277,9 @@ async function measure(
   try {
     await soak(context, plan, writer, draft, engine, loadSignal);
     await idle(context, plan, writer, draft, loadSignal);
-    await loads(context, plan, draft, engine, loadSignal, cells);
+    // Cells are derived with this launch's idle power: were the run killed from here on, they must still find it.
+    await writer.writeLaunch({ ...draft, status: 'interrupted' });
+    const cells = await loads(context, plan, draft, engine, loadSignal);
     await run.afterLoads?.(engine, cells, loadSignal);
   } finally {
     await scraper.stop();
@@ -376,8 +371,8 @@ async function loads(
   draft: LaunchDraft,
   engine: RunningEngine,
   loadSignal: AbortSignal,
-  cells: CellFile[],
-): Promise<void> {
+): Promise<readonly CellFile[]> {
+  const cells: CellFile[] = [];
   for (const [position, cell] of plan.cells.entries()) {
     if (position > 0) await sleep(context.experiment.phases.gapS * 1000, loadSignal);
     const { load } = cell;
@@ -390,6 +385,7 @@ async function loads(
     context.writer.event('cell_finished', { cell: cellId(file.key), status: file.status, valid: file.valid });
     if (loadSignal.aborted) throw loadSignal.reason;
   }
+  return cells;
 }
 
 /** In the simulated world the truth is known: it is written beside the measurement, never used by it. */

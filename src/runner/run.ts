@@ -137,12 +137,8 @@ async function runLaunches(
     if (run.signal.aborted) break;
     const name = launchId(launch.key);
     run.reporter.emit({ kind: 'launch-started', launch: name, order: launch.order, launches: plan.launches.length });
-    const { file, cells } = await runLaunch({ ...run, idleBare }, launch);
+    const file = await runLaunch({ ...run, idleBare }, launch);
     if (file.failure) failures.push({ where: name, code: file.failure.code, message: file.failure.message });
-    for (const cell of cells) {
-      if (cell.status === 'failed')
-        failures.push({ where: `${name} ${cell.key.load}`, code: 'server_died', message: cell.statusReason ?? '' });
-    }
     run.reporter.emit({
       kind: 'launch-finished',
       launch: name,

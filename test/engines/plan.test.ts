@@ -164,7 +164,7 @@ describe('the mock plan', () => {
     const given = { ...input(), experiment: experimentWith({ startupS: 1.5 }), self: ['node', 'main.ts'] };
     const { command } = mockDriver.plan({ ...given, gpu: { socketPath: '/run/gpu.sock' }, args: { 'ttft-ms': 5 } });
     expect(command.join(' ')).toBe(
-      'node main.ts mock-engine --host 127.0.0.1 --port 18123 --served-name bench --max-model-len 2048 --max-seqs 8 --startup-s 1.5 --gpu-socket /run/gpu.sock --ttft-ms 5',
+      'node main.ts mock-engine --host 127.0.0.1 --port 18123 --served-name bench --max-model-len 2048 --vocabulary 4,1024 --max-seqs 8 --startup-s 1.5 --gpu-socket /run/gpu.sock --ttft-ms 5',
     );
     expect(mockDriver.plan(given).command).not.toContain('--gpu-socket');
   });

@@ -3,6 +3,7 @@
 export interface Wanted {
   readonly name?: string;
   readonly repeats?: number;
+  readonly seed?: number;
   readonly arms?: readonly string[];
   /** YAML lines of each arm, after its id. */
   readonly armLines?: Readonly<Record<string, readonly string[]>>;
@@ -22,7 +23,7 @@ export function experimentText(wanted: Wanted = {}): string {
   const loads = wanted.loads ?? ['l4'];
   return `schema: tokbench.experiment/1
 name: ${wanted.name ?? 'test'}
-seed: 7
+seed: ${wanted.seed ?? 7}
 profile: shortened
 repeats: ${wanted.repeats ?? 1}
 model: { path: mock, servedName: bench, tokenIds: [4, 32000], maxModelLen: 4096 }
