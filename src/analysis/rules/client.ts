@@ -35,9 +35,15 @@ function scheduleLag({ requests, arrivals }: RuleInput): Finding {
     earliestMs: Math.max(0, -lags[0]!),
   };
   const late = evidence.sendLagP99Ms > MAX_LAG_P99_MS || evidence.sendLagMaxMs > MAX_LAG_MS;
-  if (late || evidence.earliestMs > MAX_EARLY_MS) return hit(evidence, 'requests did not leave when they should have');
+  if (late || evidence.earliestMs > MAX_EARLY_MS) {
+    const figures = `p99 ${ms(evidence.sendLagP99Ms)} (limit ${MAX_LAG_P99_MS}), longest ${ms(evidence.sendLagMaxMs)} (limit ${MAX_LAG_MS})`;
+    return hit(evidence, `requests left late: ${figures}${early(evidence.earliestMs)}`);
+  }
   return pass(evidence, 'requests left on time');
 }
+
+const ms = (value: number): string => `${value.toFixed(1)} ms`;
+const early = (earliestMs: number): string => (earliestMs > MAX_EARLY_MS ? `, up to ${ms(earliestMs)} too early` : '');
 
 function loopLag({ facts }: RuleInput): Finding {
   const { workers } = facts.client;
@@ -50,7 +56,8 @@ function loopLag({ facts }: RuleInput): Finding {
     return noEvidence('a load worker has no event-loop delay');
   }
   if (evidence.loopDelayP99Ms > MAX_LOOP_P99_MS || evidence.loopDelayMaxMs > MAX_LOOP_MS) {
-    return hit(evidence, 'a load worker could not attend to its sockets in time');
+    const figures = `p99 ${ms(evidence.loopDelayP99Ms)} (limit ${MAX_LOOP_P99_MS}), longest ${ms(evidence.loopDelayMaxMs)} (limit ${MAX_LOOP_MS})`;
+    return hit(evidence, `a load worker could not attend to its sockets in time: ${figures}`);
   }
   return pass(evidence, 'the load workers were free to attend to their sockets');
 }
@@ -59,9 +66,15 @@ function loadgenCpu({ facts }: RuleInput): Finding {
   const { workers, processCpuShare, hostCpuShare, missing } = facts.client;
   const utilization = workers.length === 0 ? null : Math.max(...workers.map((w) => w.loopUtilization));
   const evidence = { loopUtilization: utilization, processCpuShare, hostCpuShare };
-  if ((utilization ?? 0) > MAX_LOOP_UTILIZATION) return hit(evidence, 'a load worker was busy for most of the window');
-  if ((processCpuShare ?? 0) > MAX_PROCESS_CPU) return hit(evidence, 'the load generator used up its cores');
-  if ((hostCpuShare ?? 0) > MAX_HOST_CPU) return hit(evidence, 'the host had no CPU time left');
+  const shares: readonly [number | null, number, string][] = [
+    [utilization, MAX_LOOP_UTILIZATION, 'a load worker was busy for'],
+    [processCpuShare, MAX_PROCESS_CPU, 'the load generator took, of its cores,'],
+    [hostCpuShare, MAX_HOST_CPU, 'the host was busy for'],
+  ];
+  for (const [share, limit, who] of shares) {
+    if ((share ?? 0) > limit)
+      return hit(evidence, `${who} ${percent(share ?? 0)} of the window (limit ${percent(limit)})`);
+  }
   const absent = Object.entries(evidence).filter(([, value]) => value === null || Number.isNaN(value));
   if (absent.length > 0) {
     const names = absent.map(([name]) => (missing[name] ? `${name} (${missing[name]})` : name));
