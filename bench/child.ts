@@ -1,0 +1,38 @@
+// A child process of the bench: it gets one message, answers with one, and its CPU time is its own.
+
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { messageOf } from '../src/core/index.ts';
+import { pinned } from './machine.ts';
+
+const ANSWER_LIMIT_MS = 100_000;
+
+/**
+ * Runs a script of this folder on `core` under the same Node, hands it `question`, resolves with its answer.
+ * @throws Error when it ends without an answer or says nothing for 100 s.
+ */
+export function askChild<Answer>(script: string, question: unknown, core: number | undefined): Promise<Answer> {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const [program, ...args] = pinned(core, [process.execPath, ...process.execArgv, path]);
+  const child = spawn(program!, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced' });
+  const timer = setTimeout(() => child.kill('SIGKILL'), ANSWER_LIMIT_MS);
+  return new Promise<Answer>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('message', (message) => resolve(message as Answer));
+    child.once('exit', (code, signal) => reject(new Error(`${script} ended without an answer (${signal ?? code})`)));
+    child.send(question as object);
+  }).finally(() => clearTimeout(timer));
+}
+
+/** The child's side: answers the one question that it gets, then lets go. */
+export function answerParent<Question, Answer>(answer: (question: Question) => Promise<Answer> | Answer): void {
+  process.once('message', async (question) => {
+    try {
+      const reply = await answer(question as Question);
+      process.send!(reply, () => process.disconnect());
+    } catch (error) {
+      process.stderr.write(`${messageOf(error)}\n`);
+      process.exit(1);
+    }
+  });
+}
