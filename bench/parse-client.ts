@@ -21,7 +21,7 @@ export interface Throughput {
 
 const TOKENS = 1024;
 const READ_BYTES = 64 * 1024;
-const ROUND_US = 400_000;
+const ROUND_US = 150_000;
 const ROUNDS = 5;
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n';
 

@@ -36,9 +36,9 @@ export function figuresText({ slow, fast, fastRuns, identity, startupMs, parse }
     ),
     cell('delivered / scheduled requests', (row) => `${row.delivered} / ${row.scheduled}`),
     cell('  of them matched with the truth by id', (row) => String(row.paired)),
-    cell('TTFT error from dispatch, against what was sent: mean / p99', (row) => meanP99(row.ttftErrorMs)),
-    cell('  against the due time (server lateness in it)', (row) => meanP99(row.ttftErrorFromDueMs)),
-    cell('  from the scheduled time (send lag in it)', (row) => meanP99(row.ttftErrorFromScheduledMs)),
+    cell('TTFT error from dispatch, against sends: mean / p50 / p99', (row) => meanP50P99(row.ttftErrorMs)),
+    cell('  against the due time (server lateness in it)', (row) => meanP50P99(row.ttftErrorFromDueMs)),
+    cell('  from the scheduled time (send lag in it)', (row) => meanP50P99(row.ttftErrorFromScheduledMs)),
     cell('send lag: p50 / p99 / max', (row) => p50P99Max(row.sendLagMs)),
     cell('mean gap error', (row) => `${signed(row.gapErrorMs)} ms`),
     cell('sigma of gaps: client / truth', (row) => `${ms(row.gapMs.sigma)} / ${ms(row.truthGapMs.sigma)} ms`),
@@ -92,7 +92,7 @@ function parseLine(label: string, { eventsPerCpuS, touchOnlyEventsPerCpuS }: Thr
 const millions = (value: number): string => (value / 1e6).toFixed(2);
 const ms = (value: number): string => value.toFixed(3);
 const signed = (value: number): string => (value < 0 ? '' : '+') + value.toFixed(4);
-const meanP99 = ({ mean, p99 }: Summary): string => `${ms(mean)} / ${ms(p99)} ms`;
+const meanP50P99 = ({ mean, p50, p99 }: Summary): string => `${ms(mean)} / ${ms(p50)} / ${ms(p99)} ms`;
 const p50P99Max = ({ p50, p99, max }: Summary): string => `${ms(p50)} / ${ms(p99)} / ${ms(max)} ms`;
 const cpuCell = (row: TimingRow): string => `${row.cpuUsPerEvent.toFixed(1)} / ${row.playCpuUsPerEvent.toFixed(1)} us`;
 const percent = (share: number | null): string => (share === null ? '-' : `${(share * 100).toFixed(0)} %`);
