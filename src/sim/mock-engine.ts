@@ -66,10 +66,11 @@ async function startAndServe(run: Run, takeOverSignals: () => void): Promise<() 
     const backend = makeBackend(run, gpu, originNs, startedAtS);
     const front = new Front({ engine: options, backend, faults: run.faults, clock });
     const server = await listen(run, front);
-    process.stderr.write('INFO:     Application startup complete.\n');
-    takeOverSignals();
     const onTerm = () => terminate(run, server, front);
+    // The new listeners come before the old ones go: a signal that falls between two listeners is lost.
     process.on('SIGTERM', onTerm).on('SIGINT', onTerm);
+    takeOverSignals();
+    process.stderr.write('INFO:     Application startup complete.\n');
     scheduleFaults(run, front);
     return async () => {
       process.off('SIGTERM', onTerm).off('SIGINT', onTerm);
