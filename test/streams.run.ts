@@ -47,7 +47,9 @@ async function main(folders: readonly string[]): Promise<number> {
     files = caseFiles(folders);
   } catch (error) {
     console.error(`test:streams: ${messageOf(error)}`);
-    console.error('  TOKBENCH_STREAM_CASES must name a folder of cases as test/fixtures/streams/README.md describes them.');
+    console.error(
+      '  TOKBENCH_STREAM_CASES must name a folder of cases as test/fixtures/streams/README.md describes them.',
+    );
     return 2;
   }
   const server = new ScriptedServer();

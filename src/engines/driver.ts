@@ -51,7 +51,7 @@ export function completionsDialect(servedName: string): Dialect {
   return {
     endpoint: 'completions',
     path: '/v1/completions',
-    headers: { 'content-type': 'application/json' },
+    headers: {},
     fields: {
       model: servedName,
       stream: true,

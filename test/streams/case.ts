@@ -9,7 +9,7 @@ export interface ScriptedWrite {
   readonly bytes: Buffer;
 }
 
-export type Then = 'end' | 'reset' | 'hold';
+export type Ending = 'end' | 'reset' | 'hold';
 
 export interface StreamCase {
   readonly request: {
@@ -19,7 +19,7 @@ export interface StreamCase {
     readonly ignoreEos: boolean;
   };
   readonly writes: readonly ScriptedWrite[];
-  readonly then: Then;
+  readonly ending: Ending;
   readonly timeoutMs: number;
   readonly expect: Readonly<Record<string, unknown>>;
 }
@@ -48,7 +48,7 @@ export function readCase(path: string): StreamCase {
       ignoreEos: flag(request['ignoreEos'], 'request.ignoreEos'),
     },
     writes: writes.map((write, i) => readWrite(fields(write, `server.writes[${i}]`), `server.writes[${i}]`)),
-    then: oneOf(server['then'], ['end', 'reset', 'hold'], 'server.then'),
+    ending: oneOf(server['then'], ['end', 'reset', 'hold'], 'server.then'),
     timeoutMs: count(root['timeoutMs'], 'timeoutMs'),
     expect: fields(root['expect'], 'expect'),
   };

@@ -31,15 +31,21 @@ const FIRST_ID = 1000;
 const CHAT_WORDS = 3;
 
 export class ScriptedServer {
-  #child: ChildProcess = fork(join(import.meta.dirname, 'scripted-server.ts'), { serialization: 'json' });
+  readonly #child: ChildProcess = fork(join(import.meta.dirname, 'scripted-server.ts'), { serialization: 'json' });
+  readonly #ended: Promise<never>;
+  #answer = Promise.withResolvers<number>();
+
+  constructor() {
+    this.#child.on('message', (message: { port: number }) => this.#answer.resolve(message.port));
+    this.#ended = once(this.#child, 'exit').then(() => Promise.reject(new Error('the scripted server ended')));
+    this.#ended.catch(() => {});
+  }
 
   /** Port on which the script is played to the first whole request. */
   async play(script: Script): Promise<number> {
-    const ended = once(this.#child, 'exit').then(() => Promise.reject(new Error('the scripted server ended')));
-    ended.catch(() => {});
+    this.#answer = Promise.withResolvers();
     this.#child.send(script);
-    const [answer] = (await Promise.race([once(this.#child, 'message'), ended])) as [{ port: number }];
-    return answer.port;
+    return Promise.race([this.#answer.promise, this.#ended]);
   }
 
   stop(): void {
@@ -50,7 +56,7 @@ export class ScriptedServer {
 /** @throws Error when the request is never reported as terminal. */
 export async function playCase(server: ScriptedServer, { request, ...played }: StreamCase): Promise<Observed> {
   const writes = played.writes.map(({ afterMs, bytes }) => ({ afterMs, base64: bytes.toString('base64') }));
-  const port = await server.play({ writes, then: played.then });
+  const port = await server.play({ writes, ending: played.ending });
   const target = { address: '127.0.0.1', port };
   const originNs = process.hrtime.bigint();
   const finished = Promise.withResolvers<Observed>();

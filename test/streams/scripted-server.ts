@@ -2,11 +2,11 @@
 // the script's bytes at absolute deadlines, counted from the request's end.
 
 import { createServer, type Server, type Socket } from 'node:net';
-import type { Then } from './case.ts';
+import type { Ending } from './case.ts';
 
 export interface Script {
   readonly writes: readonly { readonly afterMs: number; readonly base64: string }[];
-  readonly then: Then;
+  readonly ending: Ending;
 }
 
 interface Stage {
@@ -70,8 +70,8 @@ function play(socket: Socket, script: Script): void {
       next += 1;
       dueMs += script.writes[next]?.afterMs ?? 0;
     }
-    if (script.then === 'end') socket.end();
-    else if (script.then === 'reset') socket.resetAndDestroy();
+    if (script.ending === 'end') socket.end();
+    else if (script.ending === 'reset') socket.resetAndDestroy();
   };
   step();
 }
