@@ -53,6 +53,16 @@ export function terminalReporter(terminal: Terminal, pricePerHour: number | null
           live = true;
           return;
         }
+        case 'reconciled': {
+          const { outputTokens, agrees } = event;
+          if (outputTokens.server === null) line('               the server shows no token counter to compare with');
+          else {
+            line(
+              `               output tokens: ${outputTokens.client} by the client, ${outputTokens.server} by the server: ${agrees ? 'agree' : paint('yellow', 'DIFFER')}`,
+            );
+          }
+          return;
+        }
         case 'cell-finished':
           for (const text of cellLines(event.cell)) line(`               ${text}`);
           for (const rule of event.cell.rules.filter((outcome) => outcome.status === 'hit')) {

@@ -2,6 +2,7 @@
 
 import { assessCell } from '../analysis/cell.ts';
 import { parsePrometheus, sumSeries } from '../analysis/prometheus.ts';
+import { reconcile } from '../analysis/reconcile.ts';
 import {
   type Anchor,
   CELL_SCHEMA,
@@ -41,7 +42,7 @@ interface Edge {
 
 /** Runs one cell to its end, whatever happens to the server meanwhile; throws only when nothing can be written. */
 export async function runCell(context: CellContext, cell: CellPlan): Promise<CellFile> {
-  const { experiment, origin, engine } = context;
+  const { experiment, origin, engine, reporter } = context;
   const plan = planOpenLoad({
     seed: experiment.seed,
     repeat: cell.key.repeat,
@@ -64,6 +65,9 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     countersAtEnd: edgeAtEnd.counters,
     died: context.serverDied(),
   };
+  const reconciled = { cell: cellId(cell.key), ...reconcile(server, result.requests, engine.metricNames) };
+  context.writer.event('reconciled', reconciled);
+  reporter.emit({ kind: 'reconciled', ...reconciled });
   return writeCell(context, cell, plan, result, server, [edgeAtStart, edgeAtEnd], [anchorAtStart, anchorAtEnd]);
 }
 

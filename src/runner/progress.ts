@@ -1,5 +1,6 @@
 // What a run tells its audience. The terminal draws it; tests collect it; the runner only emits.
 
+import type { Reconciliation } from '../analysis/reconcile.ts';
 import type { CellFile } from '../core/index.ts';
 
 export type ProgressEvent =
@@ -26,6 +27,7 @@ export type ProgressEvent =
       readonly inFlight: number;
       readonly scheduled: number;
     }
+  | ({ readonly kind: 'reconciled'; readonly cell: string } & Reconciliation)
   | { readonly kind: 'cell-finished'; readonly cell: CellFile }
   | {
       readonly kind: 'energy-truth';
