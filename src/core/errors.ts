@@ -13,7 +13,7 @@ export interface BenchErrorOptions {
 
 const brand = Symbol.for('tokenomics-bench.error');
 
-/** Base of all typed errors. One subclass per room; codes are stable and listed in docs/ERRORS.md. */
+/** Base of all typed errors. Codes are stable: scripts may rely on them. */
 export class BenchError extends Error {
   readonly code: string;
   readonly advice: string;
