@@ -3,7 +3,7 @@
 import { idlePower } from '../analysis/idle.ts';
 import { type IdlePower, sleep } from '../core/index.ts';
 import { startSampler } from '../telemetry/sampler.ts';
-import type { RunContext } from './launch.ts';
+import type { RunContext } from './context.ts';
 
 /** The sampler runs this far beyond both edges. */
 const MARGIN_MS = 1_200;

@@ -20,7 +20,7 @@ import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
 import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
-import type { LaunchContext } from './launch.ts';
+import type { LaunchContext } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
 /** Samples are kept this far beyond the load on both sides: METHOD 1.9 needs change points beyond both edges. */

@@ -1,0 +1,65 @@
+// What the parts of a run share: the run, the launch, and how they speak to the audience and to launch.json.
+
+import type { RunWriter } from '../capture/writer.ts';
+import {
+  type CellFile,
+  type Clock,
+  type Experiment,
+  type IdlePower,
+  type LaunchFile,
+  launchId,
+  type NamedInterval,
+  type Origin,
+} from '../core/index.ts';
+import type { RunningEngine } from '../engines/engine.ts';
+import type { Guard } from '../gpu/guard/guard.ts';
+import type { Sampler } from '../telemetry/sampler.ts';
+import type { Scraper } from '../telemetry/scraper.ts';
+import type { GpuSession } from './gpu-session.ts';
+import type { LaunchPlan } from './plan.ts';
+import type { Reporter } from './progress.ts';
+
+/** What every launch of a run shares. */
+export interface RunContext {
+  readonly experiment: Experiment;
+  readonly runId: string;
+  readonly origin: Origin;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly writer: RunWriter;
+  readonly reporter: Reporter;
+  readonly session: GpuSession | null;
+  readonly guard: Guard;
+  readonly synthetic: boolean;
+  readonly pricePerHour: number | null;
+  readonly idleBare: IdlePower | null;
+  /** argv that runs this program. */
+  readonly self: readonly string[];
+  /** Called with the server still up when its loads are done; a crosscheck drives its second tool here. */
+  readonly afterLoads: AfterLoads | null;
+}
+
+export type AfterLoads = (engine: RunningEngine, cells: readonly CellFile[], signal: AbortSignal) => Promise<void>;
+
+export interface LaunchContext extends RunContext {
+  readonly sampler: Sampler | null;
+  readonly scraper: Scraper;
+  readonly idleLoaded: () => IdlePower | null;
+  readonly serverDied: () => string | null;
+}
+
+/** Facts of launch.json as they come to be known. */
+export type LaunchDraft = { -readonly [K in keyof LaunchFile]: LaunchFile[K] };
+
+export function addPhase(draft: LaunchDraft, name: string, startNs: number, endNs: number): void {
+  draft.phases = [...draft.phases, { name, startNs, endNs } satisfies NamedInterval];
+}
+
+export function announcePhase(run: RunContext, plan: LaunchPlan, name: string, seconds: number, note: string): void {
+  run.writer.event('phase', { launch: launchId(plan.key), phase: name });
+  run.reporter.emit({ kind: 'phase', launch: launchId(plan.key), phase: name, seconds, note });
+}
+
+export function warn(run: RunContext, where: string, code: string, message: string, advice: string): void {
+  run.reporter.emit({ kind: 'warning', where, code, message, advice });
+}
