@@ -3,7 +3,7 @@
 /** Case, dashes and underscores do not count. Null when nothing is near. */
 export function nearest(word: string, known: readonly string[]): string | null {
   const target = plain(word);
-  const limit = Math.max(2, Math.floor(target.length / 3));
+  const limit = target.length < 4 ? 1 : Math.max(2, Math.floor(target.length / 3));
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(target, plain(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
