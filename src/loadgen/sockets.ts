@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 /** Servers close an idle connection after 5 s (uvicorn's default); one that was used is replaced before that. */
 export const USED_IDLE_LIMIT_NS = 4 * NS_PER_S;
 /** Sockets opened at one time: more at once delays them all. */
-export const OPEN_BATCH = 50;
+const OPEN_BATCH = 50;
 const BACKOFF_NS = 2 * NS_PER_S;
 
 export interface PoolCounts {
@@ -53,7 +53,7 @@ export class SocketPool {
       const connection = this.#idle.pop();
       if (connection === undefined) return null;
       if (!this.#isStale(connection) && connection.open) return connection;
-      this.#drop(connection);
+      this.discard(connection);
     }
   }
 
@@ -110,7 +110,7 @@ export class SocketPool {
   maintain(): void {
     for (const connection of this.#idle.filter((candidate) => this.#isStale(candidate))) {
       this.#idle.splice(this.#idle.indexOf(connection), 1);
-      this.#drop(connection);
+      this.discard(connection);
     }
     if (this.#warm !== null || this.#options.now() < this.#quietUntilNs) return;
     this.#openBatch(Math.min(OPEN_BATCH, this.#options.target - this.#all.size));
@@ -148,9 +148,5 @@ export class SocketPool {
 
   #isStale(connection: Connection): boolean {
     return connection.used && this.#options.now() - connection.idleSinceNs >= USED_IDLE_LIMIT_NS;
-  }
-
-  #drop(connection: Connection): void {
-    this.discard(connection);
   }
 }

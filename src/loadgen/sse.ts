@@ -37,11 +37,6 @@ export class SseScanner {
     this.#handler = handler;
   }
 
-  /** True between events: nothing of the next one has been seen. */
-  get atEventStart(): boolean {
-    return !this.#hasData && this.#name === '' && this.#line.length === 0 && this.#bomSeen === -1 && !this.#skipLf;
-  }
-
   /** Takes bytes [start, end) of `bytes`; after the call nothing refers to them any more. */
   feed(bytes: Buffer, start: number, end: number): void {
     if (this.#handler.closed) return;

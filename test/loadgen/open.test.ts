@@ -180,6 +180,22 @@ test('a worker whose loop is blocked shows it in the evidence', async () => {
   expect(client.workers[0]!.loopDelayMaxMs).toBeGreaterThan(200);
 });
 
+test('a worker that is lost with its rows: what it had sent is our own failure, and every arrival still counts', async () => {
+  const port = await serve((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.flushHeaders();
+  });
+  const controller = new AbortController();
+  // It is asked to stop while it cannot listen, and is ended with its rows unread.
+  setTimeout(() => controller.abort(), 900);
+  const inject = { blockWorkerMs: 6000, atNs: 500e6 };
+  const { requests, client } = await play(options(port, { signal: controller.signal, inject }));
+  const counts = outcomes(requests);
+  expect(Object.keys(counts).sort()).toEqual(['client_error', 'not_sent']);
+  expect(counts['client_error']! + counts['not_sent']!).toBe(plan.scheduledNs.length);
+  expect(client.workers).toEqual([]);
+});
+
 test('nobody listens: said before anything starts', async () => {
   const port = await serve(complete);
   servers[0]!.close();
