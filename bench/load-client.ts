@@ -1,6 +1,6 @@
 // Entry of the client's process: plays one open load through the real driver and reports what it saw and spent.
 
-import { type ClientEvidence, FIRST_LOAD_ORDINAL, type RequestTable } from '../src/core/index.ts';
+import { type ClientEvidence, FIRST_LOAD_ORDINAL, PLAIN_LOAD, type RequestTable } from '../src/core/index.ts';
 import { completionsDialect } from '../src/engines/driver.ts';
 import { requestIdPrefix } from '../src/loadgen/body.ts';
 import { prepareOpenLoad } from '../src/loadgen/open.ts';
@@ -39,7 +39,7 @@ const EXPECTED_LATENCY_S = 2;
 answerParent<LoadQuestion, LoadAnswer>(async (question) => {
   const { port, rate, windowS, promptTokens, outputTokens, workers, seed, originNs } = question;
   const phases = { warmupS: 0, windowS, tailS: 0, drainS: 30 };
-  const load = { id: 'bench', kind: 'poisson', rate, promptTokens, outputTokens, ...phases } as const;
+  const load = { ...PLAIN_LOAD, id: 'bench', rate, promptTokens, outputTokens, ...phases };
   const plan = planOpenLoad({ seed, repeat: 1, load, ordinal: FIRST_LOAD_ORDINAL, attempt: 1, tokenIds: TOKEN_IDS });
   const prepared = await prepareOpenLoad({
     plan,

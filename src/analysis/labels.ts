@@ -17,7 +17,7 @@ export function labelsOf(
   energy: WindowEnergy | null,
   requests: RequestTable,
 ): string[] {
-  const floorS = Math.max(MIN_WINDOW_S, MIN_ARRIVALS / load.rate);
+  const floorS = Math.max(MIN_WINDOW_S, load.rate === null ? 0 : MIN_ARRIVALS / load.rate);
   const energyFloorS = energy === null ? null : shortestWindowS(energy, metrics.windowS);
   const labels: string[] = [];
   if (metrics.windowS < Math.max(floorS, energyFloorS ?? 0)) labels.push('short');

@@ -1,7 +1,7 @@
 // Building blocks of the JSON schemas: numbers, keys, intervals. Unknown keys are always errors.
 
 import { z } from 'zod';
-import { ID_PATTERN, type LoadSpec, type Slo } from '../core/index.ts';
+import { ID_PATTERN, LOAD_KINDS, type LoadSpec, type Slo } from '../core/index.ts';
 
 /** A computed number: a latency may be +Infinity (a miss), stored as the text "Infinity". Never NaN. */
 export const figure = z
@@ -26,12 +26,47 @@ export const anchors = z.strictObject({ start: anchor, end: anchor });
 export const slo = z.strictObject({ ttftMs: z.number(), tpotMs: z.number() }) satisfies z.ZodType<Slo>;
 export const status = z.enum(['complete', 'failed', 'interrupted']);
 
+const lengthSpec = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('fixed'), tokens: z.number() }),
+  z.strictObject({ kind: z.literal('uniform'), min: z.number(), max: z.number() }),
+  z.strictObject({ kind: z.literal('normal'), mean: z.number(), sd: z.number(), min: z.number(), max: z.number() }),
+  z.strictObject({
+    kind: z.literal('lognormal'),
+    median: z.number(),
+    sigma: z.number(),
+    min: z.number(),
+    max: z.number(),
+  }),
+  z.strictObject({ kind: z.literal('empirical'), values: z.array(z.number()) }),
+]);
+const lengths = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('independent'), prompt: lengthSpec, output: lengthSpec }),
+  z.strictObject({
+    kind: z.literal('mixture'),
+    text: z.string(),
+    parts: z.array(z.strictObject({ prompt: lengthSpec, output: lengthSpec, weight: z.number() })),
+  }),
+]);
+
 export const loadSpec = z.strictObject({
   id,
-  kind: z.literal('poisson'),
-  rate: z.number().describe('arrivals per second'),
-  promptTokens: z.number(),
-  outputTokens: z.number(),
+  kind: z.enum(LOAD_KINDS),
+  rate: nullable(z.number()).describe('mean arrivals per second; null for a closed loop'),
+  burstiness: nullable(z.number()).describe('shape of gamma gaps: 1 is Poisson, below 1 burstier'),
+  steps: nullable(z.array(z.strictObject({ rate: z.number(), durationS: z.number() }))).describe('of a phased load'),
+  trace: nullable(z.strictObject({ path: z.string(), rateScale: z.number(), lengths: z.boolean() })),
+  concurrency: nullable(z.number()).describe('slots of a closed loop'),
+  thinkS: z.number().describe('pause of a slot between its requests'),
+  promptTokens: z.number().describe('of every prompt, or of the longest'),
+  outputTokens: z.number().describe('asked of every answer, or of the longest'),
+  lengths: nullable(lengths).describe('null: every request has exactly these lengths'),
+  prompts: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('ids'), sharedPrefixShare: z.number() }),
+    z.strictObject({ kind: z.literal('jsonl'), path: z.string() }),
+    z.strictObject({ kind: z.literal('sharegpt'), path: z.string() }),
+  ]),
+  endpoint: z.enum(['completions', 'chat']),
+  ignoreEos: z.boolean().describe('every answer has exactly the requested length'),
   warmupS: z.number(),
   windowS: z.number(),
   tailS: z.number(),

@@ -80,10 +80,12 @@ function fitsModel(
 
 /** Checks of a load whose phases are known: some requests must arrive, and all of them must fit into a plan. */
 export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemList): void {
-  const expected = load.rate * (load.warmupS + load.windowS + load.tailS);
+  const { rate: perS } = load;
+  if (perS === null) return;
+  const expected = perS * (load.warmupS + load.windowS + load.tailS);
   const atMost = expected + COUNT_MARGIN * Math.sqrt(expected);
   const rate = [...path, 'rate'];
-  if (load.rate * load.windowS < 1) {
+  if (perS * load.windowS < 1) {
     list.value(rate, `at least one arrival in the window of ${load.windowS} s`);
   } else if (atMost > REQUESTS_PER_ATTEMPT) {
     list.value(rate, `fewer arrivals: ${Math.ceil(expected)} over the load, and ${REQUESTS_PER_ATTEMPT} is the most`);

@@ -1,6 +1,6 @@
 // How long each phase lasts: the method's defaults and minima (METHOD 1.1, 1.10, 1.11), and what was shortened.
 
-import type { GpuSpec, LoadSpec, PhaseSpec, Profile, Slo } from '../core/index.ts';
+import { type GpuSpec, type LoadSpec, type PhaseSpec, PLAIN_LOAD, type Profile, type Slo } from '../core/index.ts';
 import type { ConfigPath } from './document.ts';
 import type { LoadInput, Sections } from './schema.ts';
 import type { ProblemList } from './sections.ts';
@@ -57,6 +57,7 @@ export function loadPhases(
   const length = (name: string, key: string, given: number | undefined, minimumS: number) =>
     judge.length(`load ${id} ${name}`, [...path, key], given, minimumS);
   return {
+    ...PLAIN_LOAD,
     id,
     kind: load.kind,
     rate,

@@ -1,7 +1,8 @@
 // What a launch and a cell leave behind, beside the raw columns: the shapes of launch.json, cell.json and manifest.json.
 
-import type { GpuSpec, LoadSpec, Profile } from './experiment.ts';
+import type { GpuSpec, Profile } from './experiment.ts';
 import type { CellKey, LaunchKey } from './ids.ts';
+import type { LoadSpec } from './load.ts';
 import type { Outcome, RequestState } from './outcome.ts';
 import type { Slo } from './slo.ts';
 import type { Anchor, Interval, Ns } from './time.ts';
@@ -174,7 +175,7 @@ export interface CellMetrics {
   readonly cost: CostMetrics | null;
 }
 
-export const CELL_SCHEMA = 'tokbench.cell/1';
+export const CELL_SCHEMA = 'tokbench.cell/2';
 export const LAUNCH_SCHEMA = 'tokbench.launch/1';
 export const MANIFEST_SCHEMA = 'tokbench.manifest/1';
 

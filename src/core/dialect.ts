@@ -4,12 +4,23 @@
 export interface EngineEndpoint {
   readonly host: string;
   readonly port: number;
+  /** Absent for plain HTTP. */
+  readonly tls?: TlsSpec;
+}
+
+/** How a server's certificate is checked. */
+export interface TlsSpec {
+  /** PEM of authorities to trust instead of the system's. */
+  readonly ca: string | null;
+  /** Accepts any certificate; said in the capture. */
+  readonly insecure: boolean;
 }
 
 /** The shape of a request body for one engine. */
 export interface Dialect {
   readonly endpoint: 'completions' | 'chat';
   readonly path: string;
+  /** May hold an API key: never written anywhere. */
   readonly headers: Readonly<Record<string, string>>;
   /** Fields of every body; `prompt` (or `messages`) and `max_tokens` are added per request. */
   readonly fields: Readonly<Record<string, unknown>>;

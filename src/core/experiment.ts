@@ -1,5 +1,6 @@
 // An experiment after its config file was checked and every default filled in. `config/` makes it; everyone reads it.
 
+import type { LoadSpec } from './load.ts';
 import type { Slo } from './slo.ts';
 
 export const EXPERIMENT_SCHEMA = 'tokbench.experiment/1';
@@ -59,20 +60,6 @@ export interface ArmSpec {
   readonly engineEnv: Readonly<Record<string, string>>;
   readonly lockSmClock: ClockLockSpec | null;
   readonly powerCapW: number | null;
-}
-
-/** One open-loop traffic pattern. Phase lengths in seconds (METHOD 1.1). */
-export interface LoadSpec {
-  readonly id: string;
-  readonly kind: 'poisson';
-  /** Arrivals per second. */
-  readonly rate: number;
-  readonly promptTokens: number;
-  readonly outputTokens: number;
-  readonly warmupS: number;
-  readonly windowS: number;
-  readonly tailS: number;
-  readonly drainS: number;
 }
 
 /** Closed loop at `concurrency` slots until power is steady (METHOD 1.11). */

@@ -5,7 +5,10 @@ import type { RequestPlan } from '../workloads/plan.ts';
 import type { Target } from './connection.ts';
 
 /** The part of a plan that is played. */
-export type PlayedPlan = Pick<RequestPlan, 'label' | 'scheduledNs' | 'promptIds' | 'promptStart' | 'maxTokens'>;
+export type PlayedPlan = Pick<
+  RequestPlan,
+  'label' | 'scheduledNs' | 'promptIds' | 'promptStart' | 'promptTokens' | 'texts' | 'maxTokens'
+>;
 
 /** Positions in the shared tally. */
 export const DISPATCHED = 0;

@@ -123,7 +123,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const sockets = Math.min(count, socketsNeeded(count / durationS, options.expectedLatencyS, openFileLimit()));
   const dispatchedNs = new Float64Array(new SharedArrayBuffer(8 * count)).fill(Number.NaN);
   const tally = new Int32Array(new SharedArrayBuffer(8));
-  const { label, scheduledNs, promptIds, promptStart, maxTokens } = plan;
+  const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
   const shards = Array.from({ length: workers }, (_, worker) => {
     return new Shard({
@@ -135,7 +135,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
       idleTimeoutMs,
       worker,
       workers,
-      plan: { label, scheduledNs, promptIds, promptStart, maxTokens },
+      plan: { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens },
       sockets: Math.ceil(sockets / workers),
       totalTimeoutMs,
       dispatchedNs,

@@ -45,14 +45,20 @@ function limitText(limitMs: number, summary: LatencySummary): string {
   return [`limit ${setting(limitMs)} ms`, ...p99Notes(summary)].join(' · ');
 }
 
+function offered({ load }: CellView['cell']): string {
+  return load.rate === null
+    ? `With ${count(load.concurrency ?? 0)} requests at a time`
+    : `At ${setting(load.rate)} requests per second`;
+}
+
 function sentenceOf(view: CellView): Inline[] {
-  const { metrics, load } = view.cell;
+  const { metrics } = view.cell;
   const link = (text: string): Inline => ({ text, anchor: view.anchor });
   const judged = view.cell.valid
     ? ''
     : `This cell is invalid (${exclusions(view.cell).join(', ') || 'see rules'}): do not compare it. `;
   return [
-    `${judged}At ${setting(load.rate)} requests per second it ${promise(view.cell)}: `,
+    `${judged}${offered(view.cell)} it ${promise(view.cell)}: `,
     link(`${count(metrics.attained)} of ${count(metrics.arrivals)}`),
     ' requests of the window met both limits.',
   ];

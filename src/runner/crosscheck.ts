@@ -29,6 +29,12 @@ export async function runCrosscheck(options: RunOptions, resultDir: string): Pro
     });
   }
   const [load] = experiment.loads;
+  const rate = load!.rate;
+  if (rate === null || load!.kind !== 'poisson') {
+    throw new ConfigError('no_crosscheck', `The load '${load!.id}' is ${load!.kind}: only Poisson can be compared.`, {
+      advice: 'Put a load of kind poisson first: the other tool offers the same process.',
+    });
+  }
   let outcome: { cell: CellFile; theirs: VllmBenchResult } | null = null;
   const run = await runExperiment({
     ...options,
@@ -39,7 +45,7 @@ export async function runCrosscheck(options: RunOptions, resultDir: string): Pro
         endpoint: engine.endpoint,
         servedName: experiment.model.servedName,
         tokenizer: crosscheck.tokenizer,
-        rate: load!.rate,
+        rate,
         numPrompts: crosscheck.numPrompts,
         promptTokens: load!.promptTokens,
         outputTokens: load!.outputTokens,
@@ -48,7 +54,7 @@ export async function runCrosscheck(options: RunOptions, resultDir: string): Pro
         logPath: join(resultDir, 'vllm-bench.log'),
         runId: options.configSha256.slice(0, 16),
         signal,
-        timeoutMs: (crosscheck.numPrompts / load!.rate) * 1000 + BENCH_EXTRA_MS,
+        timeoutMs: (crosscheck.numPrompts / rate) * 1000 + BENCH_EXTRA_MS,
       });
       outcome = { cell: cells[0]!, theirs };
     },

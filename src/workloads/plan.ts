@@ -6,6 +6,13 @@ import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT } from '../core/index.
 import { arrivalsLabel, poissonSchedule } from './poisson.ts';
 import { promptSource } from './prompts.ts';
 
+/** Prompt texts one after the other, as the inside of a JSON string: escaped, UTF-8, without the quotes. */
+export interface PlannedTexts {
+  readonly bytes: Uint8Array;
+  /** Text i has the bytes start[i] .. start[i + 1]. */
+  readonly start: Int32Array;
+}
+
 /** Requests in arrival order. All buffers are shared, so that load workers read them without a copy. */
 export interface RequestPlan {
   /** Label of the arrival stream; the prompts come from the same with `|prompts` appended. */
@@ -15,6 +22,10 @@ export interface RequestPlan {
   /** Prompts one after the other: request i has the ids promptStart[i] .. promptStart[i + 1]. */
   readonly promptIds: Int32Array;
   readonly promptStart: Int32Array;
+  /** Counted prompt tokens of each request, -1 where only text is known. */
+  readonly promptTokens: Int32Array;
+  /** What is sent where the server takes no ids; null when the ids themselves are sent. */
+  readonly texts: PlannedTexts | null;
   readonly maxTokens: Int32Array;
   /** SHA-256, hex, of `scheduledNs` as little-endian 64-bit floats. */
   readonly scheduleSha256: string;
@@ -43,13 +54,14 @@ export interface OpenLoadInput {
 export function planOpenLoad(input: OpenLoadInput): RequestPlan {
   const { load, tokenIds, ordinal, attempt } = input;
   const durationS = load.warmupS + load.windowS + load.tailS;
-  if (load.rate * durationS > REQUESTS_PER_ATTEMPT) {
-    throw new ConfigError('too_many_requests', `load ${load.id}: ${load.rate} req/s over ${durationS} s is too many`, {
+  const rate = load.rate ?? 0;
+  if (rate * durationS > REQUESTS_PER_ATTEMPT) {
+    throw new ConfigError('too_many_requests', `load ${load.id}: ${rate} req/s over ${durationS} s is too many`, {
       advice: `Lower the rate or shorten the phases: a load has at most ${REQUESTS_PER_ATTEMPT} requests.`,
     });
   }
   const label = arrivalsLabel({ seed: input.seed, repeat: input.repeat, load: load.id, attempt });
-  const arrivals = poissonSchedule(label, load.rate, durationS);
+  const arrivals = poissonSchedule(label, rate, durationS);
   const count = arrivals.length;
   const scheduledNs = new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
   scheduledNs.set(arrivals);
@@ -65,6 +77,8 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
     scheduledNs,
     promptIds,
     promptStart,
+    promptTokens: sharedInt32(count).fill(load.promptTokens),
+    texts: null,
     maxTokens: sharedInt32(count).fill(load.outputTokens),
     scheduleSha256: sha256(scheduledNs),
     promptsSha256: sha256(promptStart, promptIds),

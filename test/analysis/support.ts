@@ -6,6 +6,7 @@ import {
   GPU_SAMPLE_COLUMNS,
   type GpuSample,
   gpuSampleTable,
+  PLAIN_LOAD,
   type RequestRecord,
   type RequestTable,
   type RuleOutcome,
@@ -137,8 +138,8 @@ export function goodFacts(): CellFacts {
     status: 'complete',
     statusReason: null,
     load: {
+      ...PLAIN_LOAD,
       id: 'l70',
-      kind: 'poisson',
       rate: 10,
       promptTokens: PROMPT_TOKENS,
       outputTokens: 8,

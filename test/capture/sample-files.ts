@@ -11,6 +11,7 @@ import {
   type LaunchKey,
   MANIFEST_SCHEMA,
   type ManifestFile,
+  PLAIN_LOAD,
   type RequestRecord,
   type RequestTable,
   requestTable,
@@ -108,8 +109,8 @@ export function cellFile(patch: Partial<CellFile> = {}): CellFile {
     statusReason: null,
     labels: ['shortened'],
     load: {
+      ...PLAIN_LOAD,
       id: 'low',
-      kind: 'poisson',
       rate: 2,
       promptTokens: 32,
       outputTokens: 8,

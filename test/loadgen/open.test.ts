@@ -1,14 +1,14 @@
 // Open and closed loads against small servers: every arrival has one outcome, whatever the server does.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { type Dialect, type LoadSpec, OUTCOMES, type RequestTable } from '../../src/core/index.ts';
+import { type Dialect, type LoadSpec, OUTCOMES, PLAIN_LOAD, type RequestTable } from '../../src/core/index.ts';
 import { startClosedLoad } from '../../src/loadgen/closed.ts';
 import { type OpenLoadOptions, prepareOpenLoad } from '../../src/loadgen/open.ts';
 import { planOpenLoad } from '../../src/workloads/plan.ts';
 
 const LOAD: LoadSpec = {
+  ...PLAIN_LOAD,
   id: 'l',
-  kind: 'poisson',
   rate: 40,
   promptTokens: 8,
   outputTokens: 2,

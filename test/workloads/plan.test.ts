@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { isBenchError, type LoadSpec } from '../../src/core/index.ts';
+import { isBenchError, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
 import { type OpenLoadInput, planOpenLoad } from '../../src/workloads/plan.ts';
 import { poissonSchedule } from '../../src/workloads/poisson.ts';
 import { promptSource } from '../../src/workloads/prompts.ts';
 
 const load: LoadSpec = {
+  ...PLAIN_LOAD,
   id: 'l25',
-  kind: 'poisson',
   rate: 2.5,
   promptTokens: 48,
   outputTokens: 128,

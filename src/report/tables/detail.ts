@@ -45,7 +45,7 @@ function workPairs(view: CellView): Pair[] {
     ['status', statusReason === null ? status : `${status}: ${statusReason}`],
     [
       'load',
-      `${load.kind}, ${setting(load.rate)} req/s, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
+      `${load.kind}, ${load.rate === null ? `${count(load.concurrency ?? 0)} slots` : `${setting(load.rate)} req/s`}, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
     ],
     ['window', withUnit(m.windowS, 's')],
     ['attempt', count(key.attempt)],

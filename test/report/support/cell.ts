@@ -9,6 +9,7 @@ import {
   gpuSampleTable,
   type LatencySummary,
   type Outcome,
+  PLAIN_LOAD,
   type RequestRecord,
   type RequestTable,
   type RuleOutcome,
@@ -257,8 +258,8 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
     statusReason: null,
     labels: options.labels,
     load: {
+      ...PLAIN_LOAD,
       id: options.load,
-      kind: 'poisson',
       rate,
       promptTokens: 128,
       outputTokens: TOKENS,
