@@ -32,8 +32,18 @@ export interface OpenWorkerData extends WorkerCommon {
   /** Shared: when each arrival was dispatched, NaN before; what survives a worker that crashes. */
   readonly dispatchedNs: Float64Array;
   readonly tally: Int32Array;
+  readonly wakeUps: Int32Array;
   /** For tests: block the worker's loop, `atNs` after the load's start. */
   readonly inject: { readonly blockWorkerMs: number; readonly atNs: number } | null;
+}
+
+/** What the pacer's thread needs. */
+export interface PacerThreadData {
+  /** Arrivals, ns after the load's start; arrival i belongs to worker i mod n. */
+  readonly scheduledNs: Float64Array;
+  readonly originNs: bigint;
+  /** Shared: one counter for each worker, raised and notified shortly before one of its arrivals is due. */
+  readonly wakeUps: Int32Array;
 }
 
 export interface ClosedWorkerData extends WorkerCommon {

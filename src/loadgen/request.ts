@@ -1,10 +1,11 @@
 // One request from its first byte out to its outcome: a state machine that is fed socket reads and ends in a record.
 
 import { flagMask, NS_PER_MS, type Outcome, type RequestFlag } from '../core/index.ts';
+import { EventTemplate } from './event-template.ts';
 import type { FinishedRequest, RequestJob } from './finished.ts';
 import { type ResponseHandler, ResponseParser } from './http.ts';
 import type { ResponseHead } from './http-head.ts';
-import { clip, isErrorObject, parse } from './openai-events.ts';
+import { clip, isErrorObject, parse, type StreamChunk } from './openai-events.ts';
 import { decideOutcome, type Ending, EVENT_STREAM, isComplete } from './outcome.ts';
 import { type EventHandler, SseScanner } from './sse.ts';
 import { StreamLog } from './stream-log.ts';
@@ -13,6 +14,9 @@ import { StreamLog } from './stream-log.ts';
 const LATE_TRAILER_NS = 100 * NS_PER_MS;
 /** Bodies that are no event stream are kept up to this size, to find an error object in them. */
 const PLAIN_BODY_LIMIT = 1024 * 1024;
+
+/** A stream whose events keep changing their form is read by the parser alone after so many attempts. */
+const MAX_LESSONS = 8;
 
 export interface ExchangeOptions {
   readonly keepText: boolean;
@@ -36,6 +40,10 @@ export class Exchange implements ResponseHandler, EventHandler {
   #bodyBytes = 0;
   #plainBody: Buffer[] = [];
   #firstByteNs: number | null = null;
+  /** What the last event was read as, null when it was no chunk; and the form of content events as far as known. */
+  #lastChunk: StreamChunk | null = null;
+  #template: EventTemplate | null = null;
+  #lessons = 0;
   #atNs = 0;
   #reads = 0;
 
@@ -115,7 +123,24 @@ export class Exchange implements ResponseHandler, EventHandler {
   }
 
   onEvent(name: string, bytes: Buffer, start: number, end: number): void {
-    this.log.add(name, bytes.toString('utf8', start, end), this.#atNs, this.#reads);
+    this.#lastChunk = this.log.add(name, bytes.toString('utf8', start, end), this.#atNs, this.#reads);
+  }
+
+  onWholeEvent(bytes: Buffer, start: number, end: number): void {
+    const chunk = this.#lastChunk;
+    if (chunk === null || this.log.texts !== null || this.#lessons === MAX_LESSONS) return;
+    if (!chunk.hasText || chunk.finishReason !== null) return;
+    this.#lessons += 1;
+    this.#template = EventTemplate.learn(bytes, start, end, chunk);
+  }
+
+  takeKnown(bytes: Buffer, start: number, end: number): number {
+    const template = this.#template;
+    if (template === null) return -1;
+    const after = template.match(bytes, start, end);
+    if (after === -1 || !template.hasText) return -1;
+    this.log.addContent(template.ids, template.usage, this.#atNs, this.#reads);
+    return after;
   }
 
   #end(ending: Ending, atNs: number, reason: string | null = null): void {

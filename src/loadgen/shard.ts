@@ -39,6 +39,7 @@ export class OpenShard {
       now: this.#now,
       dueNs: (position) => (position < this.#count ? this.#jobAt(position).scheduledNs : null),
       fire: (position) => this.#fire(position),
+      nextWakeUp: (seen) => nextWakeUp(data.wakeUps, data.worker, seen),
       onDone: () => this.#settle(),
     });
     this.#monitor = monitorLoop(this.#now, () => this.#pacer.waitedNs);
@@ -169,6 +170,13 @@ export class OpenShard {
       endedNs,
     });
   }
+}
+
+/** Resolves when the worker's counter is no longer `seen`, with what it is then. */
+function nextWakeUp(wakeUps: Int32Array, worker: number, seen: number): number | Promise<number> {
+  const wait = Atomics.waitAsync(wakeUps, worker, seen);
+  const read = (): number => Atomics.load(wakeUps, worker);
+  return wait.async ? wait.value.then(read) : read();
 }
 
 /** How many of `count` arrivals fall to `worker`. */
