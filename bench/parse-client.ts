@@ -83,7 +83,7 @@ function eventsPerCpuS(readAnswer: () => number): number {
 
 function parse(reads: readonly Buffer[]): number {
   const job = { index: 0, scheduledNs: 0, requestedTokens: TOKENS, promptTokensSent: 64, ignoreEos: true };
-  const exchange = new Exchange(job, { keepText: false });
+  const exchange = new Exchange(job, { keepText: false, shelf: { template: null } });
   let atNs = 0;
   for (const bytes of reads) exchange.read(bytes, bytes.length, atNs++);
   const { result } = exchange;

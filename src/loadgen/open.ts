@@ -182,7 +182,8 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   }
   const now = (): Ns => Number(process.hrtime.bigint() - originNs);
   return {
-    start: (startAtNs) => play({ options, shards, pacer, dispatchedNs, tally, now }, startAtNs ?? now() + START_DELAY_NS),
+    start: (startAtNs) =>
+      play({ options, shards, pacer, dispatchedNs, tally, now }, startAtNs ?? now() + START_DELAY_NS),
     dispose,
   };
 }

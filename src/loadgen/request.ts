@@ -18,8 +18,14 @@ const PLAIN_BODY_LIMIT = 1024 * 1024;
 /** A stream whose events keep changing their form is read by the parser alone after so many attempts. */
 const MAX_LESSONS = 8;
 
+/** The form of content events as far as a client has seen it: shared by its requests, since their server is the same. */
+export interface TemplateShelf {
+  template: EventTemplate | null;
+}
+
 export interface ExchangeOptions {
   readonly keepText: boolean;
+  readonly shelf: TemplateShelf;
 }
 
 export class Exchange implements ResponseHandler, EventHandler {
@@ -40,8 +46,9 @@ export class Exchange implements ResponseHandler, EventHandler {
   #bodyBytes = 0;
   #plainBody: Buffer[] = [];
   #firstByteNs: number | null = null;
-  /** What the last event was read as, null when it was no chunk; and the form of content events as far as known. */
+  /** What the last event was read as, null when it was no chunk. */
   #lastChunk: StreamChunk | null = null;
+  #shelf: TemplateShelf;
   #template: EventTemplate | null = null;
   #lessons = 0;
   #atNs = 0;
@@ -50,6 +57,7 @@ export class Exchange implements ResponseHandler, EventHandler {
   constructor(job: RequestJob, options: ExchangeOptions) {
     this.job = job;
     this.log = new StreamLog(options.keepText);
+    this.#shelf = options.shelf;
   }
 
   /** No later event matters: the end marker was read, or the request is terminal. */
@@ -131,15 +139,27 @@ export class Exchange implements ResponseHandler, EventHandler {
     if (chunk === null || this.log.texts !== null || this.#lessons === MAX_LESSONS) return;
     if (!chunk.hasText || chunk.finishReason !== null) return;
     this.#lessons += 1;
-    this.#template = EventTemplate.learn(bytes, start, end, chunk);
+    this.#shelf.template = EventTemplate.learn(bytes, start, end, chunk) ?? this.#shelf.template;
   }
 
   takeKnown(bytes: Buffer, start: number, end: number): number {
-    const template = this.#template;
-    if (template === null) return -1;
+    const own = this.#template;
+    if (own !== null) {
+      const after = own.match(bytes, start, end);
+      if (after !== -1 && own.hasText) return this.#credit(own, after);
+    }
+    const { template } = this.#shelf;
+    if (template === null || this.#lessons === MAX_LESSONS || this.log.texts !== null) return -1;
     const after = template.match(bytes, start, end);
     if (after === -1 || !template.hasText) return -1;
-    this.log.addContent(template.ids, template.usage, this.#atNs, this.#reads);
+    this.#lessons += 1;
+    this.#template = template.narrow(bytes, start, after);
+    return this.#credit(template, after);
+  }
+
+  #credit(template: EventTemplate, after: number): number {
+    this.log.addContent(template.ids, template.completionTokens, this.#atNs, this.#reads);
+    if (template.promptTokens !== -1) this.log.promptTokens = template.promptTokens;
     return after;
   }
 

@@ -9,6 +9,7 @@ import { type RequestJob, withoutResponse } from './finished.ts';
 import { monitorLoop } from './loop-monitor.ts';
 import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData } from './messages.ts';
 import { Pacer } from './pacer.ts';
+import { rehearse } from './rehearsal.ts';
 import { TableBuilder } from './table.ts';
 
 export class OpenShard {
@@ -48,6 +49,7 @@ export class OpenShard {
   /** Opens the sockets and builds the first bodies; then says that it is ready. */
   async prepare(): Promise<void> {
     const opened = await this.#client.warm();
+    await rehearse(this.#now);
     while (this.#bodies.fill(64)) await new Promise(setImmediate);
     const error = this.#client.firstSocketError;
     const clientError = error !== null && isClientSide(error) ? describeSocketError(error) : null;

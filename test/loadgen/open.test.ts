@@ -187,7 +187,7 @@ test('a worker that is lost with its rows: what it had sent is our own failure, 
   });
   const controller = new AbortController();
   // It is asked to stop while it cannot listen, and is ended with its rows unread.
-  setTimeout(() => controller.abort(), 900);
+  setTimeout(() => controller.abort(), 1500);
   const inject = { blockWorkerMs: 6000, atNs: 500e6 };
   const { requests, client } = await play(options(port, { signal: controller.signal, inject }));
   const counts = outcomes(requests);
