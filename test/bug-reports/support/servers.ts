@@ -95,7 +95,7 @@ export const ACTIONS = {
   /** The pause lets the bytes arrive first: a reset right behind them can overtake them. */
   resetMidStream: ({ socket }: SeenRequest) => {
     socket.write(`${streamHead}${FAREWELL}\r\n${textEvent(' a', [5])}`);
-    setTimeout(() => socket.resetAndDestroy(), 100);
+    setTimeout(() => socket.resetAndDestroy(), 300);
   },
   closeAtOnce: ({ socket }: SeenRequest) => void socket.end(),
   stall: ({ socket }: SeenRequest) => void socket.write(`${streamHead}${FAREWELL}\r\n${textEvent(' a', [5])}`),
@@ -119,20 +119,23 @@ export const DIALECT: Dialect = {
 /** Seconds of a load: short, for servers that answer at once. */
 export const SHORT = { warmupS: 0, windowS: 1, tailS: 0, drainS: 1 };
 
-/** Plays `rate` requests per second of two tokens each at the port; the ids of the requests end in their index. */
+/**
+ * Plays `rate` requests per second of two tokens each at the port; the ids of the requests end in their index.
+ * `startAfter` is called when all is ready and says when to start, run-relative ns.
+ */
 export async function playLoad(
   port: number,
   rate: number,
-  more: Partial<OpenLoadOptions> & { readonly promptTokens?: number } = {},
+  more: Partial<OpenLoadOptions> & { readonly startAfter?: () => number } = {},
 ): Promise<OpenLoadResult> {
-  const { promptTokens = 8, ...rest } = more;
+  const { startAfter, ...rest } = more;
   const phases = { ...SHORT, ...rest };
   const { warmupS, windowS, tailS, drainS } = phases;
   const load: LoadSpec = {
     ...PLAIN_LOAD,
     id: 'l',
     rate,
-    promptTokens,
+    promptTokens: 8,
     outputTokens: 2,
     warmupS,
     windowS,
@@ -154,7 +157,7 @@ export async function playLoad(
     ...phases,
   });
   try {
-    return await prepared.start();
+    return await prepared.start(startAfter?.());
   } finally {
     await prepared.dispose();
   }
