@@ -16,7 +16,7 @@ export interface ReplayOptions {
   /** Dispatch, run-relative ms; the scheduled arrival is the same instant unless the job says otherwise. */
   readonly sentMs?: number;
   /** What happens to the connection after the last read. */
-  readonly then?: ConnectionEnd;
+  readonly after?: ConnectionEnd;
 }
 
 export interface Replayed {
@@ -48,9 +48,9 @@ export function replay(reads: readonly TimedRead[], options: ReplayOptions = {})
     atNs = sentNs + Math.round(atMs * NS_PER_MS);
     exchange.read(bytes, bytes.length, atNs);
   }
-  const then = options.then ?? 'closed';
-  if (then === 'closed') exchange.connectionEnded(atNs);
-  else if (then === 'reset') exchange.connectionLost(atNs, 'ECONNRESET');
+  const after = options.after ?? 'closed';
+  if (after === 'closed') exchange.connectionEnded(atNs);
+  else if (after === 'reset') exchange.connectionLost(atNs, 'ECONNRESET');
   else exchange.timedOut(atNs + NS_PER_MS, 'nothing arrived any more');
   if (exchange.result === null) throw new Error('the answer left the request without an outcome');
   return { result: exchange.result, text: (exchange.log.texts ?? []).join('') };
