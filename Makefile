@@ -5,7 +5,7 @@ OUT ?=
 .PHONY: install demo test check bench streams vectors fuzz prove-coordinated-omission smoke-vllm crosscheck-vllm report clean help
 
 help: ## show the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 32
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 36
 
 install: node_modules/.installed ## fetch the dependencies, Node 24 included
 

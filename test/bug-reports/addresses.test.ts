@@ -1,6 +1,7 @@
 // Public reports about addresses: an IPv6 host, a name that means two addresses, a name that means none.
+import { EventEmitter } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { NS_PER_MS } from '../../src/core/index.ts';
 import { pinAddress } from '../../src/loadgen/address.ts';
 import { requestBuilder } from '../../src/loadgen/body.ts';
@@ -9,6 +10,9 @@ import { ACTIONS, DIALECT, outcomeCounts, playLoad, type RawServer, rawServer } 
 
 const servers: RawServer[] = [];
 afterEach(() => {
+  vi.doUnmock('node:dns/promises');
+  vi.doUnmock('node:net');
+  vi.resetModules();
   for (const server of servers.splice(0)) server.close();
 });
 
@@ -38,7 +42,15 @@ describe('an IPv6 host (N01)', () => {
 describe('a name (N02)', () => {
   test('is resolved once, to the address that answers, whatever the order of its addresses', async () => {
     const { port } = await serve('127.0.0.1');
-    expect(await pinAddress({ host: 'localhost', port })).toEqual({ address: '127.0.0.1', port });
+    const pinned = await pinnedAs(['::1', '127.0.0.1'], port);
+    expect(pinned).toEqual({ address: '127.0.0.1', port });
+  });
+
+  test.each([
+    ['no IPv6 here and nobody at 127.0.0.1: the server is missing', ['EADDRNOTAVAIL', 'ECONNREFUSED'], 'unreachable'],
+    ['no local port for either: this machine', ['EADDRNOTAVAIL', 'EADDRNOTAVAIL'], 'client_sockets'],
+  ])('that fails at both addresses, %s', async (_, codes, code) => {
+    await expect(pinnedAs(['::1', '127.0.0.1'], 1, codes)).rejects.toMatchObject({ code });
   });
 
   test('is not looked up again within a load: every connection goes to the pinned address', async () => {
@@ -72,6 +84,25 @@ test.each([
   expect(got.outcome).toBe(outcome);
   expect(got.errorText).toMatch(text);
 });
+
+/** What `localhost` is pinned to when it means these addresses; with codes, each connection fails with its own. */
+async function pinnedAs(addresses: readonly string[], port: number, codes: readonly string[] = []) {
+  vi.resetModules();
+  vi.doMock('node:dns/promises', () => ({ lookup: async () => addresses.map((address) => ({ address })) }));
+  if (codes.length > 0) {
+    let turn = 0;
+    vi.doMock('node:net', () => ({
+      connect: () => {
+        const code = codes[turn++];
+        const socket = Object.assign(new EventEmitter(), { destroy: () => {} });
+        setImmediate(() => socket.emit('error', Object.assign(new Error(`connect ${code}`), { code })));
+        return socket;
+      },
+    }));
+  }
+  const { pinAddress: pin } = await import('../../src/loadgen/address.ts');
+  return pin({ host: 'localhost', port });
+}
 
 async function closedPort(): Promise<number> {
   const server = await rawServer(ACTIONS.ok);

@@ -2,9 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { itlNs, tpotNs, ttftNs } from '../../src/analysis/request-metrics.ts';
 import { parseExperiment } from '../../src/config/load.ts';
-import { flagsOf, NS_PER_MS } from '../../src/core/index.ts';
+import { flagsOf, NS_PER_MS, NS_PER_S, requestRecord } from '../../src/core/index.ts';
 import { experimentText } from '../runner/support/config.ts';
 import { DONE, measured, replay, STREAM_HEAD, type TimedRead, textEvent, usageEvent } from '../support/replay.ts';
+import { outcomeCounts, playLoad, rawServer } from './support/servers.ts';
 
 describe('a proxy that releases eight tokens at a time (W14)', () => {
   /** One token every 5 ms, made from 5 ms on. */
@@ -59,4 +60,30 @@ test.each([
   expect(text).toContain(from);
   expect(() => parseExperiment(text, 'x.yaml')).not.toThrow();
   expect(() => parseExperiment(text.replace(from, to), 'x.yaml')).toThrow(/unknown key/);
+});
+
+test('comments keep an idle stream alive for as long as they come, and are no token (W02)', async () => {
+  const server = await rawServer(({ socket }) => {
+    socket.write(STREAM_HEAD);
+    let comments = 0;
+    const beat = setInterval(() => {
+      comments += 1;
+      socket.write(': keep-alive\n\n');
+      if (comments < 12) return;
+      clearInterval(beat);
+      socket.end(textEvent(' a', [5]) + textEvent(' b', [6], 'length') + usageEvent(2, 8) + DONE);
+    }, 150);
+  });
+  try {
+    // 12 comments over 1.8 s, each of them within the idle limit of 1 s.
+    const { requests } = await playLoad(server.port, 5, { idleTimeoutMs: 1000, drainS: 20 });
+    expect(outcomeCounts(requests)).toEqual({ ok: requests.count });
+    for (let row = 0; row < requests.count; row++) {
+      const { events, dispatchedNs } = requestRecord(requests, row);
+      expect(events).toHaveLength(2);
+      expect(events[0]!.atNs - dispatchedNs!).toBeGreaterThan(1.7 * NS_PER_S);
+    }
+  } finally {
+    server.close();
+  }
 });

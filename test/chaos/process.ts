@@ -27,6 +27,11 @@ export class ChaosServer {
     this.#child.send({ type: 'stall', fromNs: String(fromNs), toNs: String(toNs) } satisfies ToServer);
   }
 
+  /** Resolves when the next group of streams begins. */
+  async streaming(): Promise<void> {
+    await once(this.#child, 'message');
+  }
+
   /** Everything done so far, in order. */
   async log(): Promise<readonly LogEntry[]> {
     this.#child.send({ type: 'log' } satisfies ToServer);

@@ -3,10 +3,13 @@
 
 import { uniform } from '../../src/sim/random.ts';
 import { ACTIONS, type Action, indexOf, rawServer, type SeenRequest } from '../bug-reports/support/servers.ts';
+import { DONE, STREAM_HEAD, textEvent, usageEvent } from '../support/replay.ts';
 
 export type ServerPlan =
   /** Answers `serviceMs` after a request was read, but nothing between two instants (CLOCK_MONOTONIC, ns as text). */
   | { readonly kind: 'stall'; readonly serviceMs: number }
+  /** `events` tokens, one every `gapMs`, from the moment that as many requests as `together` have been read. */
+  | { readonly kind: 'streams'; readonly together: number; readonly events: number; readonly gapMs: number }
   /** Each action with this chance, chosen by the request's index; all others are served. */
   | { readonly kind: 'chaos'; readonly seed: number; readonly chance: number; readonly actions: readonly Action[] };
 
@@ -24,6 +27,8 @@ export interface LogEntry {
 
 export type FromServer =
   | { readonly type: 'port'; readonly port: number }
+  /** All requests of a group of streams have been read; the first event leaves one gap later. */
+  | { readonly type: 'streaming' }
   | { readonly type: 'log'; readonly log: LogEntry[] };
 
 const log: LogEntry[] = [];
@@ -48,9 +53,32 @@ function choose({ seed, chance, actions }: Extract<ServerPlan, { kind: 'chaos' }
   return actions[at] ?? 'ok';
 }
 
+const waiting: SeenRequest[] = [];
+
+/** Streams start together, so that no request is still being sent while they run. */
+function streamTogether({ together, events, gapMs }: Extract<ServerPlan, { kind: 'streams' }>, request: SeenRequest) {
+  waiting.push(request);
+  if (waiting.length < together) return;
+  const streams = waiting.splice(0);
+  let sent = 0;
+  process.send?.({ type: 'streaming' } satisfies FromServer);
+  for (const { socket } of streams) socket.write(STREAM_HEAD);
+  const beat = setInterval(() => {
+    sent += 1;
+    const last = sent === events;
+    const text = textEvent(' x', [sent], last ? 'length' : null) + (last ? usageEvent(events) + DONE : '');
+    for (const { socket } of streams) {
+      if (last) socket.end(text);
+      else socket.write(text);
+    }
+    if (last) clearInterval(beat);
+  }, gapMs);
+}
+
 async function open(plan: ServerPlan): Promise<void> {
   const server = await rawServer((request) => {
     if (plan.kind === 'chaos') act(choose(plan, indexOf(request.id)), request);
+    else if (plan.kind === 'streams') streamTogether(plan, request);
     else serveSlowly(request, request.readNs + BigInt(plan.serviceMs * 1e6));
   });
   process.send?.({ type: 'port', port: server.port } satisfies FromServer);

@@ -2,7 +2,7 @@
 // src. RFC 9112 for the message, the HTML standard's rules for server-sent events, ../fixtures/streams/README.md and
 // docs/METHOD.md for tokens and outcomes. It exists to disagree with the client when the client is wrong.
 
-export type ConnectionEnd = 'closed' | 'reset' | 'silent';
+type ConnectionEnd = 'closed' | 'reset' | 'silent';
 
 export interface Answer {
   /** All that the server sent on the connection. */
