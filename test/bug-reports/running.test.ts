@@ -52,6 +52,15 @@ test('a stream that never ends costs a load its drain limit and no more; the nex
   }
 });
 
+test('a load whose requests are all terminal ends with its tail and does not wait for the drain limit (O01)', async () => {
+  const server = await rawServer(ACTIONS.ok);
+  servers.push(server);
+  for (let load = 0; load < 6; load++) {
+    const { phases } = await playLoad(server.port, 60, { windowS: 0.3 + load * 0.00037, drainS: 6 });
+    expect(phases.drainEndNs - phases.tailEndNs).toBeLessThan(4 * NS_PER_S);
+  }
+}, 60_000);
+
 test('one record per scheduled request, latency and outcome in the same row (O08)', async () => {
   const turn: readonly Action[] = ['ok', 'resetAtOnce', 'short', 'internal', 'ok', 'errorInBand'];
   const want = ['ok', 'no_response', 'short_output', 'http_error', 'ok', 'in_band_error'];

@@ -102,7 +102,6 @@ describe('64 streams whose prompts are 200 KiB (S08)', () => {
         best.long = Math.min(best.long, await cpuUsPerEvent(server, 32_000));
       }
       // Equal but for the noise of a shared machine; the fault reported was a factor of ten.
-      console.log(best);
       expect(best.long / best.short).toBeLessThan(1.5);
     } finally {
       server.stop();
