@@ -1,7 +1,7 @@
 // Asks a server things that are not timed: health, models, metrics, the canary. No retries, no redirects, hard timeouts.
 
 import { Agent, request } from 'undici';
-import { type EngineEndpoint, messageOf } from '../core/index.ts';
+import { type EngineEndpoint, hostInUrl, messageOf } from '../core/index.ts';
 
 export interface ProbeReply {
   readonly status: number;
@@ -24,8 +24,7 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export const baseUrl = ({ host, port }: EngineEndpoint): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+export const baseUrl = ({ host, port }: EngineEndpoint): string => `http://${hostInUrl(host)}:${port}`;
 
 function failureOf(error: unknown, timeout: AbortSignal, caller: AbortSignal | undefined): ProbeFailure {
   const message = messageOf(error);

@@ -11,22 +11,22 @@ const TRY_MS = 5000;
 
 /**
  * The first address of the endpoint's host that accepts a connection.
- * @throws EngineError `unreachable` when none does, EnvironmentError `client_sockets` when this machine is at fault.
+ * @throws EngineError `unreachable` when none does, EnvironmentError `client_sockets` when this machine alone is at fault:
+ * a machine without IPv6 fails at one address of `localhost`, and the server at the other.
  */
 export async function pinAddress(endpoint: EngineEndpoint): Promise<Target> {
   const host = endpoint.host.replace(/^\[(.*)\]$/, '$1');
   const failures: string[] = [];
-  let clientSide = false;
+  let clientSide = true;
   try {
     for (const { address } of await lookup(host, { all: true })) {
       const failure = await tryConnect(address, endpoint.port);
       if (failure === null) return { address, port: endpoint.port };
       failures.push(`${address}: ${messageOf(failure)}`);
-      clientSide ||= isClientSide(failure);
+      clientSide &&= isClientSide(failure);
     }
   } catch (error) {
     failures.push(messageOf(error));
-    clientSide = true;
   }
   const message = `no connection to ${endpoint.host}:${endpoint.port} (${failures.join('; ')})`;
   if (clientSide) {

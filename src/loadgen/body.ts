@@ -1,6 +1,6 @@
 // The bytes of one request, head and body in one buffer, built before it is due.
 
-import type { Dialect, EngineEndpoint } from '../core/index.ts';
+import { type Dialect, type EngineEndpoint, hostInUrl } from '../core/index.ts';
 
 export interface RequestSpec {
   /** Becomes X-Request-Id. */
@@ -17,7 +17,7 @@ export type RequestBuilder = (spec: RequestSpec) => Buffer;
  * For chats the ids become one user message of words, since a chat takes no token ids.
  */
 export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): RequestBuilder {
-  const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
+  const host = hostInUrl(endpoint.host);
   const fields = JSON.stringify({ ...dialect.fields, stream: true }).slice(0, -1);
   const custom = Object.entries(dialect.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = [

@@ -130,8 +130,10 @@ export class OpenShard {
     setImmediate(() => this.#bodies.fill(1));
   }
 
+  /** Never early: timers count in whole milliseconds, and what they begin asks whether its time has come. */
   #at(atNs: Ns, action: () => void): void {
-    this.#timers.push(setTimeout(action, Math.max(0, (atNs - this.#now()) / NS_PER_MS)));
+    const due = () => (this.#now() < atNs ? this.#at(atNs, action) : action());
+    this.#timers.push(setTimeout(due, Math.ceil(Math.max(0, atNs - this.#now()) / NS_PER_MS)));
   }
 
   #closeWindow(): void {
