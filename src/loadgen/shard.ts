@@ -60,7 +60,7 @@ export class OpenShard {
       this.#monitor.open();
     });
     this.#at(instants.windowEndNs, () => this.#closeWindow());
-    this.#at(instants.tailEndNs, () => this.#settle());
+    this.#settleAt(instants.tailEndNs);
     this.#at(instants.drainLimitNs, () => this.#endOfDrain());
     const { inject, worker } = this.#data;
     if (inject !== null && worker === 0) this.#at(instants.startNs + inject.atNs, () => block(inject.blockWorkerMs));
@@ -129,6 +129,14 @@ export class OpenShard {
 
   #at(atNs: Ns, action: () => void): void {
     this.#timers.push(setTimeout(action, Math.max(0, (atNs - this.#now()) / NS_PER_MS)));
+  }
+
+  /** A timer may fire up to a millisecond early: then there is one more, else a load with nothing in flight never ends. */
+  #settleAt(atNs: Ns): void {
+    this.#at(atNs, () => {
+      if (this.#now() < atNs) this.#settleAt(atNs);
+      else this.#settle();
+    });
   }
 
   #closeWindow(): void {
