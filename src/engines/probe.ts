@@ -7,12 +7,17 @@ export interface ProbeReply {
   readonly status: number;
   readonly contentType: string;
   readonly text: string;
+  /** Where a 3xx points to. */
+  readonly location?: string;
 }
 
-/** Why no reply came: `refused` (nobody listens), `timeout`, `aborted`, or `broken` (anything else on the way). */
+/**
+ * Why no reply came: `refused` (nobody listens), `timeout`, `aborted`, `certificate` (not trusted), or `broken` (anything
+ * else on the way).
+ */
 export interface ProbeFailure {
   readonly status: null;
-  readonly reason: 'refused' | 'timeout' | 'aborted' | 'broken';
+  readonly reason: 'refused' | 'timeout' | 'aborted' | 'certificate' | 'broken';
   readonly message: string;
 }
 
@@ -24,14 +29,18 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export const baseUrl = ({ host, port }: EngineEndpoint): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+export const baseUrl = ({ host, port, tls }: EngineEndpoint): string =>
+  `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Codes of OpenSSL's verification and of Node's comparison of the name. */
+const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|HOSTNAME_MISMATCH|ERR_TLS_CERT_)/;
 
 function failureOf(error: unknown, timeout: AbortSignal, caller: AbortSignal | undefined): ProbeFailure {
   const message = messageOf(error);
   if (caller?.aborted) return { status: null, reason: 'aborted', message: 'stopped by the caller' };
   const code = (error as { code?: unknown } | null)?.code;
   if (timeout.aborted || code === 'UND_ERR_CONNECT_TIMEOUT') return { status: null, reason: 'timeout', message };
+  if (typeof code === 'string' && CERTIFICATE.test(code)) return { status: null, reason: 'certificate', message };
   return { status: null, reason: code === 'ECONNREFUSED' ? 'refused' : 'broken', message };
 }
 
@@ -42,7 +51,14 @@ export class Probe {
 
   constructor(endpoint: EngineEndpoint) {
     this.endpoint = endpoint;
-    this.#agent = new Agent({ keepAliveTimeout: 1500, keepAliveMaxTimeout: 1500, headersTimeout: 0, bodyTimeout: 0 });
+    const { tls } = endpoint;
+    this.#agent = new Agent({
+      keepAliveTimeout: 1500,
+      keepAliveMaxTimeout: 1500,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...(tls ? { connect: { rejectUnauthorized: !tls.insecure, ...(tls.ca === null ? {} : { ca: tls.ca }) } } : {}),
+    });
   }
 
   get(path: string, options: AskOptions): Promise<ProbeResult> {
@@ -74,7 +90,13 @@ export class Probe {
         ...(body === undefined ? {} : { body }),
       });
       const contentType = String(reply.headers['content-type'] ?? '');
-      return { status: reply.statusCode, contentType, text: await reply.body.text() };
+      const { location } = reply.headers;
+      return {
+        status: reply.statusCode,
+        contentType,
+        text: await reply.body.text(),
+        ...(location === undefined ? {} : { location: String(location) }),
+      };
     } catch (error) {
       return failureOf(error, timeout, options.signal);
     }

@@ -1,7 +1,7 @@
 // One cell: prepare the load, play it, take the edges, judge it, and write it down.
 
 import { assessCell } from '../analysis/cell.ts';
-import { parsePrometheus, sumSeries } from '../analysis/prometheus.ts';
+import { edgeCounters } from '../analysis/edge-counters.ts';
 import { reconcile } from '../analysis/reconcile.ts';
 import {
   type Anchor,
@@ -27,6 +27,8 @@ import type { CellPlan } from './plan.ts';
 const SAMPLE_MARGIN_S = 1.5;
 const DRAIN_POLL_MS = 200;
 const DRAIN_LIMIT_MS = 5_000;
+/** Nobody watches over a server that is not ours: a request that takes longer than this is given up. */
+const ATTACHED_TOTAL_TIMEOUT_MS = 600_000;
 
 export interface CellContext extends LaunchContext {
   readonly engine: RunningEngine;
@@ -51,7 +53,7 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     attempt: cell.key.attempt,
     tokenIds: experiment.model.tokenIds,
   });
-  const startTimeAtStart = processStartTime(engine.pid);
+  const startTimeAtStart = startTimeOf(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);
   const anchorAtStart = origin.anchor();
   const result = await playLoad(context, cell, plan);
@@ -60,7 +62,7 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
   const server: ServerEvidence = {
     pid: engine.pid,
     startTimeAtStart,
-    startTimeAtEnd: processStartTime(engine.pid),
+    startTimeAtEnd: startTimeOf(engine.pid),
     countersAtStart: edgeAtStart.counters,
     countersAtEnd: edgeAtEnd.counters,
     died: context.serverDied(),
@@ -71,6 +73,8 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
   return writeCell(context, cell, plan, result, server, [edgeAtStart, edgeAtEnd], [anchorAtStart, anchorAtEnd]);
 }
 
+const startTimeOf = (pid: number | null): string | null => (pid === null ? null : processStartTime(pid));
+
 async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan): Promise<OpenLoadResult> {
   const { experiment, engine, origin, loadSignal, reporter } = context;
   const { load } = cell;
@@ -78,7 +82,7 @@ async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan)
     plan,
     endpoint: engine.endpoint,
     dialect: engine.dialect,
-    ignoreEos: true,
+    ignoreEos: load.ignoreEos,
     workers: experiment.loadWorkers,
     originNs: origin.monotonicNs,
     warmupS: load.warmupS,
@@ -86,7 +90,7 @@ async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan)
     tailS: load.tailS,
     drainS: load.drainS,
     expectedLatencyS: (experiment.slo.ttftMs + load.outputTokens * experiment.slo.tpotMs) / 1000,
-    totalTimeoutMs: null,
+    totalTimeoutMs: experiment.engine.kind === 'openai' ? ATTACHED_TOTAL_TIMEOUT_MS : null,
     idleTimeoutMs: 60_000,
     signal: loadSignal,
     onProgress: (p) => reporter.emit({ kind: 'load-progress', cell: cellId(cell.key), ...p }),
@@ -113,13 +117,7 @@ async function takeEdge(context: CellContext, limitMs: number): Promise<Edge> {
 async function scrapeEdge(context: CellContext): Promise<Edge> {
   const text = await context.engine.scrape(2_000);
   if (text === null) return { text, counters: null };
-  const values = parsePrometheus(text);
-  const counters: Record<string, number> = {};
-  for (const name of Object.values(context.engine.metricNames)) {
-    const value = sumSeries(values, name);
-    if (value !== null) counters[name] = value;
-  }
-  return { text, counters };
+  return { text, counters: edgeCounters(text, context.engine.metricNames) };
 }
 
 async function writeCell(

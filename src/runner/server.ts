@@ -4,6 +4,7 @@ import type { LaunchWriter } from '../capture/writer.ts';
 import { CANARY_ORDINAL, launchId } from '../core/index.ts';
 import type { RunningEngine, StopReport } from '../engines/engine.ts';
 import { launchEngine } from '../engines/launch.ts';
+import { attachEngine } from '../engines/openai.ts';
 import { promptSource } from '../workloads/prompts.ts';
 import { announcePhase, type LaunchDraft, type RunContext, warn } from './context.ts';
 import type { LaunchPlan } from './plan.ts';
@@ -19,7 +20,7 @@ export async function withEngine(
 ): Promise<void> {
   const startedNs = run.origin.now();
   announcePhase(run, plan, 'start', run.experiment.engine.readinessTimeoutS, 'waiting for readiness and the canary');
-  await run.guard.noteEngineIntent();
+  if (run.experiment.engine.kind !== 'openai') await run.guard.noteEngineIntent();
   const engine = await startEngine(run, plan, writer);
   Object.assign(draft, {
     command: engine.command,
@@ -43,6 +44,7 @@ export async function withEngine(
 
 function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): Promise<RunningEngine> {
   const { experiment, session } = run;
+  const { engine } = experiment;
   const label = `seed=${experiment.seed}|canary|block=${plan.key.repeat}`;
   const canary = promptSource({
     label,
@@ -51,8 +53,21 @@ function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): P
     attempt: 1,
     firstIndex: 0,
   });
+  const canaryPrompt = [...canary.next(CANARY_TOKENS)];
+  if (engine.kind === 'openai') {
+    const { clock, signal, origin } = run;
+    return attachEngine({
+      experiment,
+      engine,
+      originNs: origin.monotonicNs,
+      canaryPrompt,
+      canaryText: null,
+      signal,
+      clock,
+    });
+  }
   return launchEngine({
-    experiment,
+    experiment: { ...experiment, engine },
     arm: plan.arm,
     runId: run.runId,
     originNs: run.origin.monotonicNs,
@@ -60,15 +75,19 @@ function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): P
     gpu: session?.address.kind === 'simulated' ? { socketPath: session.address.socketPath } : null,
     cudaIndex: null,
     self: run.self,
-    canaryPrompt: [...canary.next(CANARY_TOKENS)],
+    canaryPrompt,
     signal: run.signal,
     onSpawn: (spawned) => run.guard.noteEngine(spawned),
     clock: run.clock,
   });
 }
 
-async function stopEngine(run: RunContext, plan: LaunchPlan, engine: RunningEngine): Promise<StopReport> {
+async function stopEngine(run: RunContext, plan: LaunchPlan, engine: RunningEngine): Promise<StopReport | null> {
   const report = await engine.stop();
+  if (report === null) {
+    run.writer.event('engine_released', { launch: launchId(plan.key) });
+    return null;
+  }
   await run.guard.clearEngine();
   run.writer.event('engine_stopped', { launch: launchId(plan.key), ...report });
   if (report.survivors.length > 0) {
