@@ -178,7 +178,7 @@ function headersOf(lines: readonly string[], environment: Record<string, string 
       const colon = line.search(/[:=]/);
       const name = line.slice(0, Math.max(0, colon)).trim();
       const value = line.slice(colon + 1).trim();
-      if (colon < 1) throw badFlag('--header', `'${line.slice(0, 20)}' has no name`, "Give 'Name: value'.");
+      if (colon < 1) throw badFlag('--header', 'a header without a name', "Give 'Name: value'.");
       return [name, isSecretHeader(name) && !ENV_REFERENCE.test(value) ? hidden(name, value, environment) : value];
     }),
   );

@@ -39,6 +39,8 @@ export interface DiscoveryInput {
   readonly promptIds: readonly number[];
   /** The same prompt as text; null without a tokenizer. */
   readonly promptText: string | null;
+  /** The longest request of the loads: whether the model has room for it is asked too. */
+  readonly longest: { readonly promptIds: readonly number[]; readonly outputTokens: number };
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   /** Takes secrets out of what the server says. */
@@ -57,6 +59,7 @@ const BEYOND_THE_STANDARD: readonly string[] = ['return_token_ids', 'ignore_eos'
  */
 export async function discover(input: DiscoveryInput): Promise<Discovery> {
   const found = await firstAccepted(input);
+  if (found.promptsAs === 'ids') await requireRoom(input, found.dialect);
   if (found.seen.ids > 0 || !('stream_options' in found.dialect.fields)) return discoveryOf(input, found);
   return discoveryOf(input, (await withContinuousUsage(input, found)) ?? found);
 }
@@ -153,6 +156,19 @@ async function ask(input: DiscoveryInput, dialect: Dialect, promptsAs: 'ids' | '
   if (reply.status === null) throw noReply(input, reply);
   return reply;
 }
+
+/** The longest request is begun and broken off with its status: one that does not fit fails here, not a thousand times. */
+async function requireRoom(input: DiscoveryInput, dialect: Dialect): Promise<void> {
+  const { probe, longest, timeoutMs, signal } = input;
+  const body = { ...dialect.fields, prompt: [...longest.promptIds], max_tokens: longest.outputTokens };
+  const reply = await probe.begin(dialect.path, body, { timeoutMs, signal, headers: dialect.headers });
+  signal.throwIfAborted();
+  if (reply.status === null) throw noReply(input, reply);
+  if (reply.status === 200) return;
+  throw refusalError(input, { reply, said: input.clean(errorIn(reply) ?? saidBy(reply)) });
+}
+
+const errorIn = (reply: ProbeReply): string | null => readAnswer(reply.text).error;
 
 function readAnswer(text: string): Seen {
   let seen: Seen = {

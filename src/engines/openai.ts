@@ -33,6 +33,8 @@ export interface AttachOptions {
   readonly canaryPrompt: readonly number[];
   /** The canary's prompt as text; null without a tokenizer. */
   readonly canaryText: string | null;
+  /** A prompt of the longest request of the loads. */
+  readonly longestPrompt: readonly number[];
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
@@ -81,6 +83,10 @@ async function attach(visit: Visit, endpoint: EngineEndpoint): Promise<RunningEn
     dialect: fullDialect(visit),
     promptIds: options.canaryPrompt,
     promptText: options.canaryText,
+    longest: {
+      promptIds: options.longestPrompt,
+      outputTokens: Math.max(...experiment.loads.map((load) => load.outputTokens)),
+    },
     timeoutMs: engine.readinessTimeoutS * 1000,
     signal,
     clean,

@@ -69,11 +69,17 @@ export class Probe {
     return this.#ask('POST', path, JSON.stringify(body), options);
   }
 
+  /** Posts and reads only as far as the status when that is 200: the answer is broken off. */
+  async begin(path: string, body: unknown, options: AskOptions): Promise<ProbeResult> {
+    return this.#ask('POST', path, JSON.stringify(body), options, true);
+  }
+
   async #ask(
     method: 'GET' | 'POST',
     path: string,
     body: string | undefined,
     options: AskOptions,
+    statusOnly = false,
   ): Promise<ProbeResult> {
     const timeout = AbortSignal.timeout(Math.max(1, Math.round(options.timeoutMs)));
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
@@ -91,6 +97,10 @@ export class Probe {
       });
       const contentType = String(reply.headers['content-type'] ?? '');
       const { location } = reply.headers;
+      if (statusOnly && reply.statusCode === 200) {
+        reply.body.on('error', () => {}).destroy();
+        return { status: 200, contentType, text: '' };
+      }
       return {
         status: reply.statusCode,
         contentType,

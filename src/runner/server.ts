@@ -1,15 +1,12 @@
 // The server of one launch: started with its canary, known to the guard before and after, stopped without survivors.
 
 import type { LaunchWriter } from '../capture/writer.ts';
-import { CANARY_ORDINAL, launchId } from '../core/index.ts';
+import { launchId } from '../core/index.ts';
 import type { RunningEngine, StopReport } from '../engines/engine.ts';
 import { launchEngine } from '../engines/launch.ts';
-import { attachEngine } from '../engines/openai.ts';
-import { promptSource } from '../workloads/prompts.ts';
+import { attachServer, canaryPrompt } from './attach.ts';
 import { announcePhase, type LaunchDraft, type RunContext, warn } from './context.ts';
 import type { LaunchPlan } from './plan.ts';
-
-const CANARY_TOKENS = 16;
 
 export async function withEngine(
   run: RunContext,
@@ -43,42 +40,26 @@ export async function withEngine(
 }
 
 function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): Promise<RunningEngine> {
-  const { experiment, session } = run;
+  const { experiment, session, clock, signal } = run;
   const { engine } = experiment;
-  const label = `seed=${experiment.seed}|canary|block=${plan.key.repeat}`;
-  const canary = promptSource({
-    label,
-    tokenIds: experiment.model.tokenIds,
-    ordinal: CANARY_ORDINAL,
-    attempt: 1,
-    firstIndex: 0,
-  });
-  const canaryPrompt = [...canary.next(CANARY_TOKENS)];
+  const { repeat } = plan.key;
+  const originNs = run.origin.monotonicNs;
   if (engine.kind === 'openai') {
-    const { clock, signal, origin } = run;
-    return attachEngine({
-      experiment,
-      engine,
-      originNs: origin.monotonicNs,
-      canaryPrompt,
-      canaryText: null,
-      signal,
-      clock,
-    });
+    return run.attached.take() ?? attachServer({ experiment, originNs, clock, signal }, engine, repeat);
   }
   return launchEngine({
     experiment: { ...experiment, engine },
     arm: plan.arm,
     runId: run.runId,
-    originNs: run.origin.monotonicNs,
+    originNs,
     logPath: writer.serverLogPath,
     gpu: session?.address.kind === 'simulated' ? { socketPath: session.address.socketPath } : null,
     cudaIndex: null,
     self: run.self,
-    canaryPrompt,
-    signal: run.signal,
+    canaryPrompt: canaryPrompt(experiment, repeat),
+    signal,
     onSpawn: (spawned) => run.guard.noteEngine(spawned),
-    clock: run.clock,
+    clock,
   });
 }
 
