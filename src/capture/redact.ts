@@ -20,7 +20,7 @@ const SECRETS: readonly RegExp[] = [
   /(\bBearer\s+)[A-Za-z0-9._~+/-]{8,}=*/gi,
   /(\bBasic\s+)[A-Za-z0-9+/]{12,}=*/g,
   /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:'"]*:[^\s/@'"]+(?=@)/gi,
-  /(\b[a-z0-9_-]*(?:api[_-]?key|secret[_-]?access[_-]?key|access[_-]?token|auth[_-]?token|hf[_-]?token|password|passwd|client[_-]?secret)["']?\s*[:=]\s*\[?["']?)(?!\[|redacted\]|null\b|none\b|true\b|false\b)[^\s"',;}\]&]{4,}/gi,
+  /(\b[a-z0-9_-]*(?:api[_-]?key|secret[_-]?access[_-]?key|access[_-]?token|auth[_-]?token|hf[_-]?token|password|passwd|client[_-]?secret)["']?\s*[:=]\s*\[?["']?)(?!\$\{|\[|redacted\]|null\b|none\b|true\b|false\b)[^\s"',;}\]&]{4,}/gi,
 ];
 
 /** Names of variables, keys and flags whose values are secrets whatever they look like. `max_tokens` is none. */

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { type AttachedExperiment, type AttachedLoad, attachedExperiment } from '../config/attached-load.ts';
 import { isSecretHeader } from '../config/fields.ts';
-import { ConfigError, type GpuSpec, parseServerUrl, type Slo } from '../core/index.ts';
+import { ConfigError, DEFAULT_SLO, type GpuSpec, parseServerUrl, type Slo } from '../core/index.ts';
 
 export interface LoadFlags {
   readonly baseUrl: string;
@@ -41,7 +41,8 @@ export interface LoadFlags {
   readonly json?: boolean;
 }
 
-const DEFAULT_TPOT_MS = 50;
+const OPEN_OR_CLOSED =
+  'An open loop has a rate and no limit on what is in flight; a closed loop has so many slots, and its rate is a result.';
 const SAMPLE_PERIOD_MS = 20;
 
 /**
@@ -84,18 +85,17 @@ export function badFlag(flag: string, problem: string, advice: string): ConfigEr
 
 const pathOf = (path: string | undefined): string | null => (path === undefined ? null : resolve(path));
 
-function arrivalsOf({ requestRate, burstiness, maxConcurrency }: LoadFlags): Record<string, unknown> {
-  if ((requestRate === undefined) === (maxConcurrency === undefined)) {
-    throw badFlag(
-      '--request-rate',
-      requestRate === undefined ? 'missing, and so is --max-concurrency' : 'cannot be combined with --max-concurrency',
-      'An open loop has a rate and no limit on what is in flight; a closed loop has so many slots, and its rate is a result.',
-    );
+/** The name of the load tells what it offers: `r100` or `c32`. Arrivals and prompts are seeded by it too. */
+function arrivalsOf({ requestRate, burstiness, maxConcurrency }: LoadFlags): { id: string } & Record<string, unknown> {
+  if (requestRate !== undefined && maxConcurrency !== undefined) {
+    throw badFlag('--request-rate', 'cannot be combined with --max-concurrency', OPEN_OR_CLOSED);
   }
-  if (maxConcurrency !== undefined) return { kind: 'closed', concurrency: maxConcurrency };
-  return burstiness === undefined || burstiness === 1
-    ? { rate: requestRate }
-    : { kind: 'gamma', rate: requestRate, burstiness };
+  if (maxConcurrency !== undefined) return { id: `c${maxConcurrency}`, kind: 'closed', concurrency: maxConcurrency };
+  if (requestRate === undefined)
+    throw badFlag('--request-rate', 'missing, and so is --max-concurrency', OPEN_OR_CLOSED);
+  const id = `r${String(requestRate).replaceAll(/[^0-9a-z-]/g, '_')}`;
+  if (burstiness === undefined || burstiness === 1) return { id, rate: requestRate };
+  return { id, kind: 'gamma', rate: requestRate, burstiness };
 }
 
 function lengthsOf(flags: LoadFlags): { promptTokens: number; outputTokens: number } & Record<string, unknown> {
@@ -144,7 +144,7 @@ function sloOf(limits: readonly string[]): Slo {
     }
     values.set(name, Number(value));
   }
-  return { ttftMs: values.get('ttft') ?? 1000, tpotMs: values.get('tpot') ?? DEFAULT_TPOT_MS };
+  return { ttftMs: values.get('ttft') ?? DEFAULT_SLO.ttftMs, tpotMs: values.get('tpot') ?? DEFAULT_SLO.tpotMs };
 }
 
 function gpuOf(text: string): GpuSpec {

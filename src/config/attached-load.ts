@@ -15,7 +15,11 @@ export interface AttachedLoad {
   readonly gpu: GpuSpec;
   readonly workers: number;
   /** Keys of the one load, in the words of the config; what is undefined is left to its default. */
-  readonly load: Readonly<Record<string, unknown>> & { readonly promptTokens: number; readonly outputTokens: number };
+  readonly load: Readonly<Record<string, unknown>> & {
+    readonly id: string;
+    readonly promptTokens: number;
+    readonly outputTokens: number;
+  };
   /** Seconds of a closed loop before the load; 0 for none. */
   readonly soakS: number;
 }
@@ -24,9 +28,6 @@ export interface AttachedExperiment {
   readonly experiment: Experiment;
   readonly text: string;
 }
-
-export const ATTACHED_LOAD_ID = 'load';
-export const ATTACHED_ARM_ID = 'server';
 
 /**
  * The experiment and its text. The profile is `shortened` where a phase is below the method's minimum.
@@ -51,8 +52,8 @@ function experimentFrom(input: AttachedLoad, profile: 'standard' | 'shortened', 
     model: { path: servedName, servedName, tokenIds, maxModelLen: Math.max(promptTokens + outputTokens, 5) },
     engine: { kind: 'openai', ...given(engine) },
     gpu: given(gpu),
-    arms: [{ id: ATTACHED_ARM_ID, description: 'the server as it was found' }],
-    loads: [{ id: ATTACHED_LOAD_ID, ...given(load) }],
+    arms: [{ id: 'server', description: 'the server as it was found' }],
+    loads: [given(load)],
     phases: { bareIdleS: 0, soak: { minS: soakS, maxS: soakS }, idleSettleS: 0, idleMeasureS: 0 },
     loadWorkers: workers,
   };

@@ -125,7 +125,8 @@ export const requestHeaders = z
   .superRefine((headers, context) => {
     for (const [name, value] of Object.entries(headers)) {
       if (!isSecretHeader(name) || VARIABLE.test(value)) continue;
-      const message = 'no secrets: this file is kept beside every result. Write ${NAME} of an environment variable';
+      const message =
+        'no secrets: this file is kept beside every result. Write \u0024{NAME} of an environment variable';
       context.addIssue({ code: 'custom', path: [name], message });
     }
   });

@@ -7,7 +7,6 @@ export interface AttachedWatch {
   readonly probe: Probe;
   /** A path that answered when we attached; null watches nothing. */
   readonly path: string | null;
-  readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /** Aborts when we let go of the server ourselves. */
   readonly stopping: AbortSignal;
@@ -28,13 +27,13 @@ const never = new Promise<never>(() => {});
 
 /** Resolves once, with a sentence for the report, when the server stops answering; never when we let go of it. */
 export async function watchAttached(watch: AttachedWatch): Promise<string> {
-  const { probe, path, headers, clock, stopping } = watch;
+  const { probe, path, clock, stopping } = watch;
   const limits = watch.limits ?? LIMITS;
   if (path === null) return never;
   let sinceNs: bigint | null = null;
   while (!stopping.aborted) {
     const askedNs = clock.monotonicNs();
-    const reply = await probe.get(path, { timeoutMs: PROBE_MS, signal: stopping, headers });
+    const reply = await probe.get(path, { timeoutMs: PROBE_MS, signal: stopping });
     if (stopping.aborted) break;
     const trouble = troubleOf(reply);
     sinceNs = trouble === null ? null : (sinceNs ?? askedNs);

@@ -5,7 +5,7 @@ import { type Dialect, EngineError } from '../core/index.ts';
 import { asRecord, errorOf, messagesOf } from './canary.ts';
 import type { Probe, ProbeReply, ProbeResult } from './probe.ts';
 
-export const PROBE_TOKENS = 8;
+const PROBE_TOKENS = 8;
 
 /** What one canary showed. Null: the server did not tell, or it could not be seen. */
 export interface Capabilities {
@@ -151,7 +151,7 @@ async function ask(input: DiscoveryInput, dialect: Dialect, promptsAs: 'ids' | '
   const prompt = promptsAs === 'ids' ? [...promptIds] : promptText;
   const asked = dialect.endpoint === 'chat' ? { messages: [{ role: 'user', content: prompt }] } : { prompt };
   const body = { ...dialect.fields, ...asked, max_tokens: PROBE_TOKENS };
-  const reply = await probe.post(dialect.path, body, { timeoutMs, signal, headers: dialect.headers });
+  const reply = await probe.post(dialect.path, body, { timeoutMs, signal });
   signal.throwIfAborted();
   if (reply.status === null) throw noReply(input, reply);
   return reply;
@@ -161,7 +161,7 @@ async function ask(input: DiscoveryInput, dialect: Dialect, promptsAs: 'ids' | '
 async function requireRoom(input: DiscoveryInput, dialect: Dialect): Promise<void> {
   const { probe, longest, timeoutMs, signal } = input;
   const body = { ...dialect.fields, prompt: [...longest.promptIds], max_tokens: longest.outputTokens };
-  const reply = await probe.begin(dialect.path, body, { timeoutMs, signal, headers: dialect.headers });
+  const reply = await probe.begin(dialect.path, body, { timeoutMs, signal });
   signal.throwIfAborted();
   if (reply.status === null) throw noReply(input, reply);
   if (reply.status === 200) return;

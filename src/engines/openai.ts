@@ -62,7 +62,7 @@ export async function attachEngine(options: AttachOptions): Promise<RunningEngin
   const url = serverUrl(engine.baseUrl);
   const credentials = credentialsOf(engine);
   const endpoint = endpointOf(engine, url);
-  const probe = new Probe(endpoint);
+  const probe = new Probe(endpoint, credentials.headers);
   const clean = (text: string) => withoutSecrets(text, credentials.secrets);
   try {
     return await attach({ options, url, probe, credentials, clean }, endpoint);
@@ -73,7 +73,7 @@ export async function attachEngine(options: AttachOptions): Promise<RunningEngin
 }
 
 async function attach(visit: Visit, endpoint: EngineEndpoint): Promise<RunningEngine> {
-  const { options, url, probe, credentials, clean } = visit;
+  const { options, url, probe, clean } = visit;
   const { engine, experiment, clock, signal } = options;
   const health = await healthPath(visit);
   const listed = await listedModels(visit);
@@ -97,7 +97,7 @@ async function attach(visit: Visit, endpoint: EngineEndpoint): Promise<RunningEn
   const model = listed?.find((entry) => entry['id'] === experiment.model.servedName) ?? null;
   refuseShortContext(model, experiment);
   const metrics = await metricsKind(visit);
-  const version = await readVersion(probe);
+  const version = await readVersion(probe, url.root);
   const stopping = new AbortController();
   const watched = health ?? (listed === null ? null : `${url.api}/models`);
   return {
@@ -112,7 +112,7 @@ async function attach(visit: Visit, endpoint: EngineEndpoint): Promise<RunningEn
     effective: effectiveOf(visit, { found, health, listed, model, metrics }),
     canary: { promptTokens: found.promptTokens, outputTokens: found.outputTokens, elapsedMs },
     readyAtNs: Number(clock.monotonicNs() - options.originNs),
-    died: watchAttached({ probe, path: watched, headers: credentials.headers, clock, stopping: stopping.signal }),
+    died: watchAttached({ probe, path: watched, clock, stopping: stopping.signal }),
     scrape: async (timeoutMs) => {
       if (metrics === 'none') return null;
       const reply = await get(visit, `${url.root}/metrics`, timeoutMs);
@@ -173,8 +173,8 @@ function fullDialect({ options, url, credentials }: Visit): Dialect {
   };
 }
 
-function get({ options, probe, credentials }: Visit, path: string, timeoutMs = PROBE_MS): Promise<ProbeResult> {
-  return probe.get(path, { timeoutMs, signal: options.signal, headers: credentials.headers });
+function get({ options, probe }: Visit, path: string, timeoutMs = PROBE_MS): Promise<ProbeResult> {
+  return probe.get(path, { timeoutMs, signal: options.signal });
 }
 
 /** `/health` where the server has one that is good; waits while it says that it is loading. */

@@ -48,9 +48,12 @@ function failureOf(error: unknown, timeout: AbortSignal, caller: AbortSignal | u
 export class Probe {
   readonly endpoint: EngineEndpoint;
   readonly #agent: Agent;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(endpoint: EngineEndpoint) {
+  /** @param headers of every request, credentials for example */
+  constructor(endpoint: EngineEndpoint, headers: Readonly<Record<string, string>> = {}) {
     this.endpoint = endpoint;
+    this.#headers = headers;
     const { tls } = endpoint;
     this.#agent = new Agent({
       keepAliveTimeout: 1500,
@@ -91,6 +94,7 @@ export class Probe {
         headers: {
           accept: '*/*',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...this.#headers,
           ...options.headers,
         },
         ...(body === undefined ? {} : { body }),

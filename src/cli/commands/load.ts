@@ -32,7 +32,7 @@ export function configure(command: Command): void {
     .option('--api-key-file <path>', 'file that holds the API key')
     .option(
       '--header <name: value>',
-      'further header; ${NAME} stands for an environment variable; may be repeated',
+      'further header; \u0024{NAME} stands for an environment variable; may be repeated',
       list,
       [],
     )
