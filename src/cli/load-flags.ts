@@ -4,6 +4,14 @@ import { resolve } from 'node:path';
 import { type AttachedExperiment, type AttachedLoad, attachedExperiment } from '../config/attached-load.ts';
 import { isSecretHeader } from '../config/fields.ts';
 import { ConfigError, DEFAULT_SLO, type GpuSpec, parseServerUrl, type Slo } from '../core/index.ts';
+import { windowOfPrompts } from '../runner/prompt-count.ts';
+
+const OPEN_OR_CLOSED =
+  'An open loop has a rate and no limit on what is in flight; a closed loop has so many slots, and its rate is a result.';
+const DATASETS =
+  'Give random (no file), custom (a JSONL file of your own prompts) or sharegpt, the last two with --dataset-path.';
+const NUM_PROMPTS =
+  'So many prompts are the whole load: the window opens with the first and closes with the last of them.';
 
 export interface LoadFlags {
   readonly baseUrl: string;
@@ -23,6 +31,9 @@ export interface LoadFlags {
   readonly endpoint: string;
   readonly chat?: boolean;
   readonly tokenizer?: string;
+  readonly datasetName?: string;
+  readonly datasetPath?: string;
+  readonly randomPrefixLen?: number;
   readonly goodput?: readonly string[];
   readonly seed: number;
   readonly apiKeyEnv?: string;
@@ -41,8 +52,6 @@ export interface LoadFlags {
   readonly json?: boolean;
 }
 
-const OPEN_OR_CLOSED =
-  'An open loop has a rate and no limit on what is in flight; a closed loop has so many slots, and its rate is a result.';
 const SAMPLE_PERIOD_MS = 20;
 
 /**
@@ -73,10 +82,54 @@ export function experimentOfFlags(
     slo: flags.goodput === undefined ? null : sloOf(flags.goodput),
     gpu: gpuOf(flags.gpu),
     workers: flags.workers,
-    load: { ...arrivalsOf(flags), ...lengthsOf(flags), ...phasesOf(flags) },
+    load: { ...arrivalsOf(flags), ...lengthsOf(flags), ...promptsOf(flags), ...phasesOf(flags) },
     soakS: flags.soak,
   };
-  return attachedExperiment(input, resolve('load.yaml'));
+  const written = experimentOf(input);
+  const { numPrompts, requestRate } = flags;
+  if (numPrompts === undefined || requestRate === undefined) return written;
+  const windowS = windowOfPrompts(written.experiment, numPrompts);
+  return experimentOf({ ...input, load: { ...input.load, windowS } });
+}
+
+/** Which flag gave the value of a key of the config. */
+const FLAG_OF_KEY: Readonly<Record<string, string>> = {
+  'loads[0].rate': '--request-rate',
+  'loads[0].burstiness': '--burstiness',
+  'loads[0].concurrency': '--max-concurrency',
+  'loads[0].promptTokens': '--random-input-len',
+  'loads[0].outputTokens': '--random-output-len',
+  'loads[0].warmupS': '--warmup',
+  'loads[0].windowS': '--duration',
+  'loads[0].tailS': '--tail',
+  'loads[0].drainS': '--drain',
+  'loads[0].prompts.path': '--dataset-path',
+  'model.servedName': '--model',
+  'model.tokenIds': '--token-ids',
+  'engine.apiKeyEnv': '--api-key-env',
+  'engine.apiKeyFile': '--api-key-file',
+  'engine.headers': '--header',
+  'engine.extraBody': '--extra-body',
+  'slo.ttftMs': '--goodput ttft',
+  'slo.tpotMs': '--goodput tpot',
+  'phases.soak.minS': '--soak',
+  'gpu.uuid': '--gpu',
+  loadWorkers: '--workers',
+};
+
+/** What the config says of a value, said of the flag that gave it. */
+function experimentOf(input: AttachedLoad): AttachedExperiment {
+  try {
+    return attachedExperiment(input, 'flags');
+  } catch (error) {
+    if (!(error instanceof ConfigError) || error.code !== 'config_invalid') throw error;
+    const lines = error.message.split('\n').map((line) => line.replace(/^flags:\d+:\d+: /, ''));
+    const named = lines.map((line) => {
+      const key = Object.keys(FLAG_OF_KEY).find((each) => line.startsWith(each));
+      return key === undefined ? line : line.replace(key, FLAG_OF_KEY[key]!);
+    });
+    throw new ConfigError('bad_flag', named.join('\n'), { advice: "See 'tokbench load --help'.", cause: error });
+  }
 }
 
 export function badFlag(flag: string, problem: string, advice: string): ConfigError {
@@ -114,12 +167,25 @@ function isChat({ endpoint, chat }: LoadFlags): boolean {
   throw badFlag('--endpoint', `'${endpoint}' is not known`, 'Give /v1/completions or /v1/chat/completions.');
 }
 
-const phasesOf = ({ duration, warmup, tail, drain }: LoadFlags) => ({
-  warmupS: warmup,
-  windowS: duration,
-  tailS: tail,
-  drainS: drain,
-});
+function promptsOf({ datasetName = 'random', datasetPath, randomPrefixLen, randomInputLen }: LoadFlags) {
+  if (datasetName === 'random') {
+    if (datasetPath !== undefined) throw badFlag('--dataset-path', 'the random dataset is no file', DATASETS);
+    const sharedPrefixShare = (randomPrefixLen ?? 0) / randomInputLen;
+    return sharedPrefixShare === 0 ? {} : { prompts: { kind: 'ids', sharedPrefixShare } };
+  }
+  const kind = datasetName === 'custom' ? 'jsonl' : datasetName;
+  if (kind !== 'jsonl' && kind !== 'sharegpt')
+    throw badFlag('--dataset-name', `'${datasetName}' is not known`, DATASETS);
+  if (datasetPath === undefined) throw badFlag('--dataset-path', 'missing', DATASETS);
+  return { prompts: { kind, path: resolve(datasetPath) } };
+}
+
+function phasesOf({ duration, warmup, tail, drain, numPrompts }: LoadFlags) {
+  const given = [duration, warmup, tail].some((seconds) => seconds !== undefined);
+  if (numPrompts === undefined) return { warmupS: warmup, windowS: duration, tailS: tail, drainS: drain };
+  if (!given) return { warmupS: 0, tailS: 0, drainS: drain };
+  throw badFlag('--num-prompts', 'cannot be combined with --duration, --warmup or --tail', NUM_PROMPTS);
+}
 
 function tokenIdsOf(text: string): readonly [number, number] {
   const [lo, hi, ...rest] = text.split(',').map(Number);

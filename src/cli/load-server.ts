@@ -8,6 +8,7 @@ import { requestsCsv } from '../analysis/requests-csv.ts';
 import { openRun } from '../capture/reader.ts';
 import { type CellFile, EnvironmentError, messageOf, OUTCOMES, type RequestTable, toJson } from '../core/index.ts';
 import { requestIdPrefix } from '../loadgen/body.ts';
+import type { Reporter } from '../runner/progress.ts';
 import { runExperiment } from '../runner/run.ts';
 import { experimentOfFlags, type LoadFlags } from './load-flags.ts';
 import { loadTable } from './load-table.ts';
@@ -26,7 +27,7 @@ export async function loadServer(flags: LoadFlags): Promise<number> {
     { experiment, text },
     { dir, pricePerHour: flags.price ?? null },
     async (options) => {
-      const result = await runExperiment(options);
+      const result = await runExperiment({ ...options, reporter: withoutCells(options.reporter) });
       const run = await openRun(result.dir);
       const [cell] = await run.cells();
       if (cell === undefined) return result;
@@ -45,6 +46,13 @@ export async function loadServer(flags: LoadFlags): Promise<number> {
   );
   return code === 0 ? verdict : code;
 }
+
+/** The cell is shown in a table of its own afterwards. */
+const withoutCells = (reporter: Reporter): Reporter => ({
+  emit: (event) => {
+    if (event.kind !== 'cell-finished') reporter.emit(event);
+  },
+});
 
 /** What the server said, most often, when not one request of the load was answered; null when one was. */
 function everyRequestFailed(table: RequestTable): string | null {

@@ -29,7 +29,8 @@ export async function withWatchedExperiment(
   work: (options: RunOptions) => Promise<RunResult>,
 ): Promise<number> {
   const watch = watchSignals((name) => {
-    stderrTerminal.write(`\n${name}: stopping the load, the server and the watchdog; what is on disk stays valid.\n`);
+    const ours = experiment.engine.kind === 'openai' ? 'the load' : 'the load, the server and the watchdog';
+    stderrTerminal.write(`\n${name}: stopping ${ours}; what is on disk stays valid.\n`);
   });
   try {
     const result = await work({

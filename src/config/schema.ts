@@ -130,7 +130,7 @@ export const loadSchema = mapping({
   promptTokens,
   outputTokens,
   warmupS: seconds('warm-up').optional(),
-  windowS: seconds('measured window', { min: 1 }).optional(),
+  windowS: seconds('measured window', { min: 0.01 }).optional(),
   tailS: seconds('tail').optional(),
   drainS: seconds('drain').optional(),
 });
