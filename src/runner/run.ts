@@ -18,6 +18,7 @@ import {
 import { credentialsOf } from '../engines/credentials.ts';
 import { planControls } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
+import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
@@ -104,12 +105,14 @@ interface Opened {
 async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> {
   const { writer, session, runId, origin } = opened;
   const started = performance.now();
-  const guard = await startGuard({
-    runId,
-    journalDir: stateDir(),
-    address: session?.address ?? null,
-    spawnCommand: [...options.self, 'watchdog'],
-  });
+  const guard = touchesMachine(options.experiment)
+    ? await startGuard({
+        runId,
+        journalDir: stateDir(),
+        address: session?.address ?? null,
+        spawnCommand: [...options.self, 'watchdog'],
+      })
+    : NO_GUARD;
   const lost = new AbortController();
   void guard.lost.then((reason) => lost.abort(guardLost(reason)));
   const failures: { where: string; code: string; message: string }[] = [];
