@@ -59,11 +59,12 @@ function everyRequestFailed(table: RequestTable): string | null {
   if (table.count === 0 || table.outcome.some((code) => OUTCOMES[code] === 'ok')) return null;
   const texts = new Map<string, number>();
   for (let row = 0; row < table.count; row++) {
+    if (Number.isNaN(table.dispatchedNs[row]!)) continue;
     const status = table.httpStatus[row] === -1 ? '' : `HTTP ${table.httpStatus[row]} `;
     const text = `${OUTCOMES[table.outcome[row]!]} ${status}${table.errorText[row] ?? ''}`.trim();
     texts.set(text, (texts.get(text) ?? 0) + 1);
   }
-  return [...texts].sort((a, b) => b[1] - a[1])[0]![0];
+  return [...texts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 'none was sent';
 }
 
 async function writeCsv(path: string, table: RequestTable, cell: CellFile, originNs: bigint): Promise<void> {

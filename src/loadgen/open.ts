@@ -23,7 +23,9 @@ import {
   type FromWorker,
   type LoadInstants,
   type OpenWorkerData,
+  REFUSED,
   type ShardResult,
+  TALLY_SIZE,
 } from './messages.ts';
 import { type CpuReading, clientEvidence, readCpu } from './saturation.ts';
 import { assertComplete, mergeTables, TableBuilder } from './table.ts';
@@ -32,6 +34,8 @@ export interface LoadProgress {
   readonly dispatched: number;
   readonly finished: number;
   readonly inFlight: number;
+  /** Finished with a 4xx other than 429. */
+  readonly refused: number;
   readonly scheduled: number;
 }
 
@@ -122,7 +126,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const target = await pinAddress(options.endpoint);
   const sockets = Math.min(count, socketsNeeded(count / durationS, options.expectedLatencyS, openFileLimit()));
   const dispatchedNs = new Float64Array(new SharedArrayBuffer(8 * count)).fill(Number.NaN);
-  const tally = new Int32Array(new SharedArrayBuffer(8));
+  const tally = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * TALLY_SIZE));
   const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
   const shards = Array.from({ length: workers }, (_, worker) => {
@@ -219,6 +223,7 @@ function progressOf({ tally, options }: Running): LoadProgress {
     dispatched,
     finished,
     inFlight: Math.max(0, dispatched - finished),
+    refused: Atomics.load(tally, REFUSED),
     scheduled: options.plan.scheduledNs.length,
   };
 }

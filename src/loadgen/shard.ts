@@ -7,7 +7,7 @@ import { LoadClient } from './client.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
 import { type RequestJob, withoutResponse } from './finished.ts';
 import { monitorLoop } from './loop-monitor.ts';
-import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData } from './messages.ts';
+import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData, REFUSED } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { TableBuilder } from './table.ts';
 
@@ -90,6 +90,7 @@ export class OpenShard {
       onFinished: (request) => {
         this.#table.add(request);
         Atomics.add(tally, FINISHED, 1);
+        if (isRefusal(request.httpStatus)) Atomics.add(tally, REFUSED, 1);
         if (this.#client.inFlight === 0) this.#settle();
       },
     });
@@ -178,6 +179,9 @@ export class OpenShard {
     });
   }
 }
+
+const isRefusal = (status: number | null): boolean =>
+  status !== null && status >= 400 && status < 500 && status !== 429;
 
 /** How many of `count` arrivals fall to `worker`. */
 const shardSize = (count: number, worker: number, workers: number): number =>

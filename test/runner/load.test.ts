@@ -206,6 +206,21 @@ describe('the exit code', () => {
     expect(await verified(at)).toBe(0);
   });
 
+  test('1 when the server refuses everything: a long load is given up at once', { timeout: LONG }, async () => {
+    const server = await serverOf({
+      instead: (response, nth) => {
+        if (nth > 2) response.writeHead(400).end('quota used up');
+        return nth > 2;
+      },
+    });
+    const at = scene('');
+    const { code, stderr } = await load(at, server.url, ['--duration', '3000', '--no-report']);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/failed: the server refused every request so far as wrong: HTTP 400: quota used up/);
+    expect(await cellOf(at)).toMatchObject({ status: 'failed', valid: false });
+    expect(await verified(at)).toBe(0);
+  });
+
   test('1 when the first request is refused: nothing is written', { timeout: LONG }, async () => {
     const server = await serverOf({
       instead: (response) => {
