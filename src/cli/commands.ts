@@ -25,6 +25,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/run.ts'),
   },
   {
+    name: 'load',
+    summary: 'one load against an OpenAI-compatible server that is already running',
+    group: 'main',
+    load: () => import('./commands/load.ts'),
+  },
+  {
     name: 'verify',
     summary: 'recompute every stored number of a capture and check every checksum',
     group: 'main',

@@ -24,6 +24,7 @@ export function crossCheck(config: CheckedConfig, list: ProblemList): void {
   uniqueIds('loads', config.loadIds, list);
   controlsNeedABoard(config, list);
   worldsDoNotMix(config, list);
+  attachedIsLeftAlone(config, list);
   saltsFit(config, list);
   const { model } = config.sections;
   config.loads.forEach((load, index) => {
@@ -49,8 +50,23 @@ function controlsNeedABoard({ sections, arms }: CheckedConfig, list: ProblemList
 }
 
 function worldsDoNotMix({ sections }: CheckedConfig, list: ProblemList): void {
-  if (sections.engine?.kind !== 'vllm' || sections.gpu?.kind !== 'simulated') return;
+  if (!sections.engine || sections.engine.kind === 'mock' || sections.gpu?.kind !== 'simulated') return;
   list.value(['gpu', 'kind'], 'none or nvml: a real engine cannot put its load on a simulated GPU');
+}
+
+/** Nothing of a server that is not ours can be set, so its arms cannot differ in it. */
+function attachedIsLeftAlone({ sections, arms }: CheckedConfig, list: ProblemList): void {
+  const { engine } = sections;
+  if (engine?.kind !== 'openai') return;
+  if (engine.apiKeyEnv !== null && engine.apiKeyFile !== null) {
+    list.value(['engine', 'apiKeyFile'], 'either apiKeyEnv or apiKeyFile');
+  }
+  arms.forEach((arm, index) => {
+    for (const key of ['engineArgs', 'engineEnv'] as const) {
+      if (arm && Object.keys(arm[key]).length > 0)
+        list.value(['arms', index, key], 'nothing: the server is running already');
+    }
+  });
 }
 
 function saltsFit({ sections, loads }: CheckedConfig, list: ProblemList): void {
@@ -102,6 +118,7 @@ export function checkSoak(
   list: ProblemList,
 ): void {
   const path = ['phases', 'soak'];
+  if (soak.maxS === 0 && soak.minS === 0) return;
   if (soak.concurrency > limits.maxSeqs) {
     list.value([...path, 'concurrency'], `at most engine.maxSeqs, ${limits.maxSeqs}`);
   }

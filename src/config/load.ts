@@ -64,7 +64,13 @@ function complete({ sections, arms, loads }: CheckedConfig, list: ProblemList): 
   const first = loads.find((load) => load !== undefined);
   if (!phases || !engine || !gpu || !model || !first) return null;
   const { promptTokens, outputTokens } = first;
-  const phaseSpec = launchPhases(phases, { concurrency: engine.maxSeqs, promptTokens, outputTokens }, gpu, judge);
+  const phaseSpec = launchPhases(
+    phases,
+    { concurrency: engine.maxSeqs, promptTokens, outputTokens },
+    gpu,
+    engine,
+    judge,
+  );
   checkSoak(phaseSpec, phases.soak, { maxModelLen: model.maxModelLen, maxSeqs: engine.maxSeqs }, list);
   if (!schema || !name || seed === undefined || !repeats || !loadWorkers || crosscheck === undefined) return null;
   return {

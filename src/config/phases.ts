@@ -1,6 +1,14 @@
 // How long each phase lasts: the method's defaults and minima (METHOD 1.1, 1.10, 1.11), and what was shortened.
 
-import { type GpuSpec, type LoadSpec, type PhaseSpec, PLAIN_LOAD, type Profile, type Slo } from '../core/index.ts';
+import {
+  type EngineSpec,
+  type GpuSpec,
+  type LoadSpec,
+  type PhaseSpec,
+  PLAIN_LOAD,
+  type Profile,
+  type Slo,
+} from '../core/index.ts';
 import type { ConfigPath } from './document.ts';
 import type { LoadInput, Sections } from './schema.ts';
 import type { ProblemList } from './sections.ts';
@@ -75,19 +83,25 @@ export function loadPhases(
   };
 }
 
-/** The phases around the loads. Without a GPU there is no idle power to measure, so its phases default to 0. */
+/**
+ * The phases around the loads. Without a GPU there is no idle power to measure, so its phases default to 0; and a server
+ * that was running already is neither cold nor judged by its power then, so it needs no soak.
+ */
 export function launchPhases(
   given: NonNullable<Sections['phases']>,
   defaults: { readonly concurrency: number; readonly promptTokens: number; readonly outputTokens: number },
   gpu: GpuSpec,
+  engine: Pick<EngineSpec, 'kind'>,
   judge: PhaseJudge,
 ): PhaseSpec {
   const { soak } = given;
   const energy = gpu.kind === 'none' ? 0 : 1;
   const at = (...keys: string[]) => ['phases', ...keys];
   const bareIdleS = judge.length('bare idle', at('bareIdleS'), given.bareIdleS, energy * IDLE_S.bare);
-  const minS = judge.length('soak min', at('soak', 'minS'), soak.minS, SOAK_S.min);
-  const maxS = judge.length('soak max', at('soak', 'maxS'), soak.maxS ?? Math.max(SOAK_S.max, minS), SOAK_S.max);
+  const warm = engine.kind === 'openai' && energy === 0 ? 0 : 1;
+  const minS = judge.length('soak min', at('soak', 'minS'), soak.minS, warm * SOAK_S.min);
+  const longestS = minS === 0 ? 0 : Math.max(SOAK_S.max, minS);
+  const maxS = judge.length('soak max', at('soak', 'maxS'), soak.maxS ?? longestS, warm * SOAK_S.max);
   const compareS = judge.length('soak compare', at('soak', 'compareS'), soak.compareS, SOAK_S.compare);
   return {
     bareIdleS,

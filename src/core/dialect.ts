@@ -53,3 +53,6 @@ export const VLLM_METRICS: MetricNames = {
   running: 'vllm:num_requests_running',
   waiting: 'vllm:num_requests_waiting',
 };
+
+/** Start of the server's process, seconds since the epoch, where its metrics tell. */
+export const PROCESS_START_METRIC = 'process_start_time_seconds';

@@ -2,9 +2,8 @@
 // fallback from IPv6 to IPv4 ever sits inside a measured time.
 
 import { lookup } from 'node:dns/promises';
-import { connect } from 'node:net';
 import { type EngineEndpoint, EngineError, EnvironmentError, messageOf } from '../core/index.ts';
-import type { Target } from './connection.ts';
+import { openSocket, type Target } from './connection.ts';
 import { isClientSide } from './errno.ts';
 
 const TRY_MS = 5000;
@@ -20,8 +19,9 @@ export async function pinAddress(endpoint: EngineEndpoint): Promise<Target> {
   let clientSide = true;
   try {
     for (const { address } of await lookup(host, { all: true })) {
-      const failure = await tryConnect(address, endpoint.port);
-      if (failure === null) return { address, port: endpoint.port };
+      const target = { address, port: endpoint.port, ...(endpoint.tls ? { tls: { ...endpoint.tls, host } } : {}) };
+      const failure = await tryConnect(target);
+      if (failure === null) return target;
       failures.push(`${address}: ${messageOf(failure)}`);
       clientSide &&= isClientSide(failure);
     }
@@ -37,14 +37,14 @@ export async function pinAddress(endpoint: EngineEndpoint): Promise<Target> {
   throw new EngineError('unreachable', message, { advice: 'Check that the server is running and listens there.' });
 }
 
-function tryConnect(address: string, port: number): Promise<unknown> {
+function tryConnect(target: Target): Promise<unknown> {
   return new Promise((resolve) => {
-    const socket = connect({ host: address, port, timeout: TRY_MS });
+    const { socket, event } = openSocket(target, { timeout: TRY_MS });
     const settle = (failure: unknown) => {
       socket.destroy();
       resolve(failure);
     };
-    socket.once('connect', () => settle(null));
+    socket.once(event, () => settle(null));
     socket.once('error', settle);
     socket.once('timeout', () => settle(new Error(`no answer within ${TRY_MS} ms`)));
   });

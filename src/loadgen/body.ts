@@ -22,7 +22,7 @@ export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): Requ
   const custom = Object.entries(dialect.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = [
     `POST ${dialect.path} HTTP/1.1\r\n`,
-    `Host: ${host}:${endpoint.port}\r\n`,
+    `Host: ${host}${portIn(endpoint)}\r\n`,
     'Content-Type: application/json\r\n',
     'Accept: text/event-stream\r\n',
     ...custom,
@@ -43,6 +43,9 @@ export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): Requ
     return bytes;
   };
 }
+
+/** `:8000`; nothing for the scheme's own port, which some gateways do not recognise as theirs. */
+const portIn = ({ port, tls }: EngineEndpoint): string => (port === (tls ? 443 : 80) ? '' : `:${port}`);
 
 /** A label as a request id: what is not a letter, digit, dot or dash becomes a dash. */
 export const requestIdPrefix = (label: string): string => label.replace(/[^A-Za-z0-9.]+/g, '-').slice(0, 100);

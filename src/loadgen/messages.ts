@@ -13,6 +13,9 @@ export type PlayedPlan = Pick<
 /** Positions in the shared tally. */
 export const DISPATCHED = 0;
 export const FINISHED = 1;
+/** Answered with a 4xx other than 429: the server says that the request itself is wrong. */
+export const REFUSED = 2;
+export const TALLY_SIZE = 3;
 
 interface WorkerCommon {
   readonly endpoint: EngineEndpoint;

@@ -24,7 +24,9 @@ import {
   type LoadInstants,
   type OpenWorkerData,
   type PacerThreadData,
+  REFUSED,
   type ShardResult,
+  TALLY_SIZE,
 } from './messages.ts';
 import { type CpuReading, clientEvidence, readCpu } from './saturation.ts';
 import { assertComplete, mergeTables, TableBuilder } from './table.ts';
@@ -33,6 +35,8 @@ export interface LoadProgress {
   readonly dispatched: number;
   readonly finished: number;
   readonly inFlight: number;
+  /** Finished with a 4xx other than 429. */
+  readonly refused: number;
   readonly scheduled: number;
 }
 
@@ -148,8 +152,8 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const target = await pinAddress(options.endpoint);
   const sockets = Math.min(count, socketsNeeded(count / durationS, options.expectedLatencyS, openFileLimit()));
   const dispatchedNs = new Float64Array(new SharedArrayBuffer(8 * count)).fill(Number.NaN);
-  const tally = new Int32Array(new SharedArrayBuffer(8));
   const pacer = new PacerThread(plan.scheduledNs, workers, options.originNs);
+  const tally = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * TALLY_SIZE));
   const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
   const shards = Array.from({ length: workers }, (_, worker) => {
@@ -251,6 +255,7 @@ function progressOf({ tally, options }: Running): LoadProgress {
     dispatched,
     finished,
     inFlight: Math.max(0, dispatched - finished),
+    refused: Atomics.load(tally, REFUSED),
     scheduled: options.plan.scheduledNs.length,
   };
 }

@@ -7,7 +7,7 @@ import { LoadClient } from './client.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
 import { type RequestJob, withoutResponse } from './finished.ts';
 import { monitorLoop } from './loop-monitor.ts';
-import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData } from './messages.ts';
+import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData, REFUSED } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { rehearse } from './rehearsal.ts';
 import { TableBuilder } from './table.ts';
@@ -93,6 +93,7 @@ export class OpenShard {
       onFinished: (request) => {
         this.#table.add(request);
         Atomics.add(tally, FINISHED, 1);
+        if (isRefusal(request.httpStatus)) Atomics.add(tally, REFUSED, 1);
         if (this.#client.inFlight === 0) this.#settle();
       },
     });
@@ -182,6 +183,9 @@ function nextWakeUp(wakeUps: Int32Array, worker: number, seen: number): number |
   const read = (): number => Atomics.load(wakeUps, worker);
   return wait.async ? wait.value.then(read) : read();
 }
+
+const isRefusal = (status: number | null): boolean =>
+  status !== null && status >= 400 && status < 500 && status !== 429;
 
 /** How many of `count` arrivals fall to `worker`. */
 const shardSize = (count: number, worker: number, workers: number): number =>

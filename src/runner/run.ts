@@ -1,6 +1,7 @@
 // One experiment from its plan to a sealed capture: launches in order, whatever happens to each of them.
 
 import { randomBytes } from 'node:crypto';
+import { rememberSecret } from '../capture/redact.ts';
 import { createRun, type RunWriter } from '../capture/writer.ts';
 import {
   type Clock,
@@ -14,9 +15,12 @@ import {
   Origin,
   RefusedError,
 } from '../core/index.ts';
+import { credentialsOf } from '../engines/credentials.ts';
 import { planControls } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
+import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
+import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import type { AfterLoads, RunContext } from './context.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
@@ -51,9 +55,28 @@ export interface RunResult {
 /** Runs an experiment. Throws typed errors only for what makes the whole run impossible. */
 export async function runExperiment(options: RunOptions): Promise<RunResult> {
   const { experiment, signal } = options;
-  refuseStaleJournal();
+  if (experiment.engine.kind === 'openai') credentialsOf(experiment.engine).secrets.forEach(rememberSecret);
+  if (touchesMachine(experiment)) refuseStaleJournal();
   const origin = new Origin(options.clock);
   const plan = planRun(experiment);
+  const attached = await attachFirst({ experiment, originNs: origin.monotonicNs, clock: options.clock, signal });
+  try {
+    return await withSession(options, origin, plan, attached);
+  } finally {
+    await attached.release();
+  }
+}
+
+/** False for a load on someone else's server without energy: nothing on this machine is changed or measured. */
+const touchesMachine = ({ engine, gpu }: Experiment): boolean => engine.kind !== 'openai' || gpu.kind !== 'none';
+
+async function withSession(
+  options: RunOptions,
+  origin: Origin,
+  plan: RunPlan,
+  attached: FirstAttachment,
+): Promise<RunResult> {
+  const { experiment, signal } = options;
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
     if (session) refuseImpossibleArms(experiment, session);
@@ -64,7 +87,7 @@ export async function runExperiment(options: RunOptions): Promise<RunResult> {
       configText: options.configText,
       origin,
     });
-    return await guarded(options, { runId, origin, plan, session, writer });
+    return await guarded(options, { runId, origin, plan, session, writer, attached });
   } finally {
     await session?.close();
   }
@@ -76,17 +99,20 @@ interface Opened {
   readonly plan: RunPlan;
   readonly session: GpuSession | null;
   readonly writer: RunWriter;
+  readonly attached: FirstAttachment;
 }
 
 async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> {
   const { writer, session, runId, origin } = opened;
   const started = performance.now();
-  const guard = await startGuard({
-    runId,
-    journalDir: stateDir(),
-    address: session?.address ?? null,
-    spawnCommand: [...options.self, 'watchdog'],
-  });
+  const guard = touchesMachine(options.experiment)
+    ? await startGuard({
+        runId,
+        journalDir: stateDir(),
+        address: session?.address ?? null,
+        spawnCommand: [...options.self, 'watchdog'],
+      })
+    : NO_GUARD;
   const lost = new AbortController();
   void guard.lost.then((reason) => lost.abort(guardLost(reason)));
   const failures: { where: string; code: string; message: string }[] = [];
@@ -107,6 +133,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       idleBare: null,
       self: options.self,
       afterLoads: options.afterLoads ?? null,
+      attached: opened.attached,
     };
     await runLaunches(run, opened.plan, failures);
     if (lost.signal.aborted) throw lost.signal.reason;

@@ -262,8 +262,10 @@ describe('engine settings', () => {
       [['engine', 'args'], { dtype: 'float16', seed: 0, 'enforce-eager': true, 'max-x': 0.5 }],
       [['engine', 'env'], { OMP_NUM_THREADS: 1, BIND: 'nobind' }],
     );
-    expect(engine.args).toEqual({ dtype: 'float16', seed: 0, 'enforce-eager': true, 'max-x': 0.5 });
-    expect(engine.env).toEqual({ OMP_NUM_THREADS: '1', BIND: 'nobind' });
+    expect(engine).toMatchObject({
+      args: { dtype: 'float16', seed: 0, 'enforce-eager': true, 'max-x': 0.5 },
+      env: { OMP_NUM_THREADS: '1', BIND: 'nobind' },
+    });
   });
 
   test.each([

@@ -40,7 +40,7 @@ export const usageEvent = (completionTokens: number, promptTokens = 8): string =
 export function replay(reads: readonly TimedRead[], options: ReplayOptions = {}): Replayed {
   const sentNs = (options.sentMs ?? 0) * NS_PER_MS;
   const job = { index: 0, scheduledNs: sentNs, requestedTokens: 8, promptTokensSent: 8, ignoreEos: true };
-  const exchange = new Exchange({ ...job, ...options.job }, { keepText: true });
+  const exchange = new Exchange({ ...job, ...options.job }, { keepText: true, shelf: { template: null } });
   exchange.dispatchedNs = sentNs;
   let atNs = sentNs;
   for (const [atMs, text] of reads) {
