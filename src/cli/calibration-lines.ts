@@ -1,7 +1,7 @@
 // A calibration in words for the terminal: what the client adds, what it can take, and what follows for a plan.
 
+import { CEILING_PARTS, FLOOR_FACTOR } from '../analysis/client-proof.ts';
 import type { CalibrationFile, ClientCeiling, ClientFloor, ReuseProbe } from '../core/index.ts';
-import { CEILING_PARTS, FLOOR_FACTOR } from '../runner/calibrate-verdict.ts';
 
 /** The whole result, one fact per line. */
 export function calibrationLines(file: CalibrationFile): string[] {

@@ -1,17 +1,16 @@
 // The client's ceiling: tokens per second, each in a packet of its own, at which its loop is busy for 70 % of the time.
 
+import { ceilingOf, FULL_LOOP } from '../analysis/client-proof.ts';
 import { inside, seconds } from '../analysis/window-metrics.ts';
 import { type CeilingStep, type ClientCeiling, NS_PER_MS, type RequestTable } from '../core/index.ts';
 import { type CalibrationContext, plainPlan, playAgainst } from './calibrate-play.ts';
 import { startTruthServer, TRUTH_TOKEN_IDS, type TruthServer } from './truth-server.ts';
 
-/** The utilisation that V6 still accepts. */
-export const FULL_LOOP = 0.7;
 /** Fewer streams than this share packets at such rates, and the ceiling would look higher than it is. */
 const FEWEST_STREAMS = 32;
 const FIRST_EVENTS_PER_S = 20_000;
-/** A step is near enough to 70 % to be called measured. */
-const NEAR = 0.15;
+/** No further step is needed. */
+const CLOSE_ENOUGH = 0.05;
 const LARGEST_LEAP = 6;
 const TTFT_MS = 100;
 const WARMUP_S = 0.3;
@@ -44,7 +43,7 @@ export async function measureCeiling(input: CeilingInput, context: CalibrationCo
     while (steps.length < input.mostSteps) {
       const step = await playStep(server, streams, asked, input.windowS, context);
       steps.push(step);
-      if (Math.abs(step.loopUtilization - FULL_LOOP) <= NEAR / 3) break;
+      if (Math.abs(step.loopUtilization - FULL_LOOP) <= CLOSE_ENOUGH) break;
       asked = nextRate(step);
     }
     return { streams, ...ceilingOf(steps), steps };
@@ -56,16 +55,6 @@ export async function measureCeiling(input: CeilingInput, context: CalibrationCo
 /** The rate that would fill the loop if its cost per event stayed the same. */
 export function nextRate({ eventsPerS, loopUtilization }: CeilingStep): number {
   return eventsPerS * Math.min(LARGEST_LEAP, FULL_LOOP / loopUtilization);
-}
-
-/** Scales the step that came nearest to 70 % in proportion: the cost per event falls with the rate, so upwards it errs low. */
-export function ceilingOf(steps: readonly CeilingStep[]): Pick<ClientCeiling, 'eventsPerS' | 'extrapolated'> {
-  const off = (step: CeilingStep) => Math.abs(step.loopUtilization - FULL_LOOP);
-  const nearest = steps.reduce((best, step) => (off(step) < off(best) ? step : best));
-  return {
-    eventsPerS: (nearest.eventsPerS * FULL_LOOP) / nearest.loopUtilization,
-    extrapolated: off(nearest) > NEAR,
-  };
 }
 
 async function playStep(

@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { refusals } from '../analysis/client-proof.ts';
 import {
   CALIBRATION_SCHEMA,
   type CalibrationFile,
@@ -16,7 +17,6 @@ import { type BusiestStretch, busiestStretch } from './calibrate-demand.ts';
 import { measureFloor } from './calibrate-floor.ts';
 import type { CalibrationContext } from './calibrate-play.ts';
 import { probeReuse } from './calibrate-reuse.ts';
-import { refusals } from './calibrate-verdict.ts';
 
 /** How much is measured. */
 export interface CalibrationDepth {

@@ -1,11 +1,24 @@
 // May this client run this plan? Not one whose promise is near the client's own error, nor one near its limit.
 
-import type { CalibrationRefusal, ClientCeiling, ClientDemand, ClientFloor, ReuseProbe, Slo } from '../core/index.ts';
+import type {
+  CalibrationRefusal,
+  CeilingStep,
+  ClientCeiling,
+  ClientDemand,
+  ClientFloor,
+  ReuseProbe,
+  Slo,
+} from '../core/index.ts';
 
 /** A promise must be at least this many times the client's own part of it. */
 export const FLOOR_FACTOR = 10;
 /** A plan may ask for at most one in so many parts of the ceiling. */
 export const CEILING_PARTS = 3;
+
+/** The utilisation of a loop that is still accepted in a window (V6). */
+export const FULL_LOOP = 0.7;
+/** A step is near enough to it to be called measured. */
+const NEAR = 0.15;
 
 export interface Proof {
   readonly floor: ClientFloor;
@@ -45,3 +58,13 @@ export function refusals(slo: Slo, demand: ClientDemand, proof: Proof): Calibrat
 const ms = (value: number): string =>
   Number.isFinite(value) ? `${value.toPrecision(3)} ms` : 'more than was measured';
 const whole = (value: number): string => value.toFixed(0);
+
+/** Scales the step that came nearest to 70 % in proportion: the cost per event falls with the rate, so upwards it errs low. */
+export function ceilingOf(steps: readonly CeilingStep[]): Pick<ClientCeiling, 'eventsPerS' | 'extrapolated'> {
+  const off = (step: CeilingStep) => Math.abs(step.loopUtilization - FULL_LOOP);
+  const nearest = steps.reduce((best, step) => (off(step) < off(best) ? step : best));
+  return {
+    eventsPerS: (nearest.eventsPerS * FULL_LOOP) / nearest.loopUtilization,
+    extrapolated: off(nearest) > NEAR,
+  };
+}
