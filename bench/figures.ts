@@ -1,9 +1,9 @@
 // Everything that the bench measures, as it goes into the table and the JSON.
 
+import { median, type Summary } from '../src/analysis/summary.ts';
 import type { Machine } from './machine.ts';
 import type { ParseSpeed } from './parse-client.ts';
 import type { ScheduleIdentity } from './schedule-identity.ts';
-import { median, type Summary } from './statistics.ts';
 import type { TimingRow } from './timing.ts';
 
 export interface Figures {

@@ -1,10 +1,10 @@
 // The figures as a person reads them.
 
+import type { Summary } from '../src/analysis/summary.ts';
 import type { Figures } from './figures.ts';
 import type { Floor } from './floors.ts';
 import type { Machine } from './machine.ts';
 import type { Throughput } from './parse-client.ts';
-import type { Summary } from './statistics.ts';
 import { type TimingRow, TRUTH } from './timing.ts';
 
 const LABEL_WIDTH = 62;

@@ -2,12 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { seenRequests, type TimingErrors, timingErrors } from '../src/analysis/timing-errors.ts';
+import { parseTruthLog } from '../src/analysis/truth-log.ts';
+import { selfCommand } from '../src/cli/self.ts';
+import { startTruthServer, TRUTH_TOKEN_IDS } from '../src/runner/truth-server.ts';
 import { askChild } from './child.ts';
 import type { LoadAnswer, LoadQuestion } from './load-client.ts';
-import type { Pinning } from './machine.ts';
-import { seenRequests, type TimingErrors, timingErrors } from './timing-errors.ts';
-import { parseTruthLog } from './truth-log.ts';
-import { startTruthServer } from './truth-server.ts';
+import { type Pinning, pinned } from './machine.ts';
 
 export interface TimingRow extends TimingErrors {
   readonly rate: number;
@@ -35,11 +36,19 @@ export async function measureTiming(
 ): Promise<TimingRow> {
   const logPath = join(folder, `truth-${rate}-${seed}.csv`);
   const { ttftMs, itlMs, promptTokens, outputTokens } = TRUTH;
-  const server = await startTruthServer({ ttftMs, itlMs, logPath, core: pinning?.server });
+  const wrap = (command: readonly string[]) => pinned(pinning?.server, command);
+  const server = await startTruthServer({
+    self: selfCommand(),
+    ttftMs,
+    itlMs,
+    tokenIds: TRUTH_TOKEN_IDS,
+    logPath,
+    wrap,
+  });
   const originNs = process.hrtime.bigint();
   let answer: LoadAnswer;
   try {
-    const { port } = server;
+    const { port } = server.endpoint;
     const shape = { promptTokens, outputTokens, workers: 1, windowS: WINDOW_S };
     const question: LoadQuestion = { port, rate, seed, originNs, ...shape };
     answer = await askChild<LoadAnswer>('load-client.ts', question, pinning?.client);

@@ -31,6 +31,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/load.ts'),
   },
   {
+    name: 'calibrate',
+    summary: 'what this client adds to latencies and how much it can take, before a server is measured',
+    group: 'main',
+    load: () => import('./commands/calibrate.ts'),
+  },
+  {
     name: 'verify',
     summary: 'recompute every stored number of a capture and check every checksum',
     group: 'main',

@@ -1,5 +1,6 @@
 // The answer first: for every arm, in plain words, what it served, whether it kept the promise and what it cost in energy.
 
+import { bottleneck, ratesText } from '../analysis/bottleneck.ts';
 import type { LatencySummary } from '../core/index.ts';
 import { count, p99Notes, setting, withUnit } from './format.ts';
 import { type CellView, exclusions, type ReportModel } from './model.ts';
@@ -60,8 +61,14 @@ function sentenceOf(view: CellView): Inline[] {
   return [
     `${judged}${offered(view.cell)} it ${promise(view.cell)}: `,
     link(`${count(metrics.attained)} of ${count(metrics.arrivals)}`),
-    ' requests of the window met both limits.',
+    ` requests of the window met both limits.${heldBack(view)}`,
   ];
+}
+
+/** Why fewer requests completed than were offered, with the three rates. */
+function heldBack({ cell }: CellView): string {
+  const cause = bottleneck(cell);
+  return cause === null ? '' : ` Of the load, ${cause.text} (${ratesText(cell.metrics)}).`;
 }
 
 function answer(view: CellView): CellAnswer {

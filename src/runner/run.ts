@@ -22,6 +22,7 @@ import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
+import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
 import type { AfterLoads, RunContext } from './context.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
@@ -44,7 +45,12 @@ export interface RunOptions {
   /** argv that runs this program, for its helper processes. */
   readonly self: readonly string[];
   readonly afterLoads?: AfterLoads;
+  /** How deeply the client proves itself before the first launch, or why it does not. */
+  readonly calibration: CalibrationDepth | { readonly skipped: string };
 }
+
+/** A short calibration takes about this long. */
+const CALIBRATION_S = 8;
 
 export interface RunResult {
   readonly dir: string;
@@ -135,6 +141,14 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       afterLoads: options.afterLoads ?? null,
       attached: opened.attached,
     };
+    run.reporter.emit({
+      kind: 'run-started',
+      runId: run.runId,
+      dir: run.writer.dir,
+      launches: opened.plan.launches.length,
+      etaS: planSeconds(run.experiment).total + ('skipped' in options.calibration ? 0 : CALIBRATION_S),
+    });
+    await proveClient(run, options.calibration);
     await runLaunches(run, opened.plan, failures);
     if (lost.signal.aborted) throw lost.signal.reason;
     return await finish(options, opened, failures, started);
@@ -147,19 +161,27 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
   }
 }
 
+/** Stores the client's proof, and refuses the run when it does not hold. A stopped run goes on to its orderly end. */
+async function proveClient(run: RunContext, wanted: RunOptions['calibration']): Promise<void> {
+  const { experiment, origin, signal, self } = run;
+  try {
+    const calibration =
+      'skipped' in wanted
+        ? skippedCalibration(experiment, origin, wanted.skipped)
+        : await calibrate({ experiment, depth: wanted, origin, signal, self });
+    await run.writer.writeCalibration(calibration);
+    run.reporter.emit({ kind: 'calibrated', calibration });
+    refuseUncalibrated(calibration);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
 async function runLaunches(
   run: RunContext,
   plan: RunPlan,
   failures: { where: string; code: string; message: string }[],
 ): Promise<void> {
-  const seconds = planSeconds(run.experiment);
-  run.reporter.emit({
-    kind: 'run-started',
-    runId: run.runId,
-    dir: run.writer.dir,
-    launches: plan.launches.length,
-    etaS: seconds.total,
-  });
   const idleBare = await bareIdle(run);
   for (const launch of plan.launches) {
     if (run.signal.aborted) break;

@@ -8,7 +8,7 @@ import { eventually, processesWith, type Scene, scene, tokbench } from './suppor
 const LONG = 120_000;
 
 const run = (at: Scene, ...flags: string[]) =>
-  tokbench(['run', at.config, '--out', at.dir, '--no-report', ...flags], at.env);
+  tokbench(['run', at.config, '--out', at.dir, '--no-report', '--no-calibrate', ...flags], at.env);
 const verify = (at: Scene) => tokbench(['verify', at.dir], at.env).ended;
 
 async function runTag(at: Scene): Promise<string> {

@@ -7,6 +7,7 @@ interface Options {
   readonly out: string;
   readonly price?: number;
   readonly report: boolean;
+  readonly calibrate: boolean;
   readonly thenVerify?: boolean;
   readonly json?: boolean;
 }
@@ -16,6 +17,7 @@ export function configure(command: Command): void {
     .argument('<config>', 'experiment file (YAML)')
     .requiredOption('--out <dir>', 'run directory; must be new or empty')
     .option('--price <dollars>', 'price of the instance in dollars per hour; without it no dollars are shown', positive)
+    .option('--no-calibrate', 'do not let the client prove its floor and ceiling first; the capture says so')
     .option('--no-report', 'do not write the report at the end')
     .option('--then-verify', 'verify the capture at the end; exit 1 when anything differs')
     .option('--json', 'result as JSON on stdout')
@@ -28,12 +30,15 @@ export function configure(command: Command): void {
 async function run(config: string, options: Options): Promise<number> {
   const { withWatchedRun } = await import('../watched-run.ts');
   const { runExperiment } = await import('../../runner/run.ts');
-  return withWatchedRun({ config, dir: options.out, pricePerHour: options.price ?? null }, async (run) => {
-    const result = await runExperiment(run);
-    if (options.report && result.status !== 'interrupted') await (await import('./report.ts')).reportRun(result.dir);
-    if (options.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
-    if (!options.thenVerify) return result;
-    const holds = await (await import('./verify.ts')).verifyAndPrint(result.dir);
-    return holds ? result : { ...result, status: 'failed' };
-  });
+  return withWatchedRun(
+    { config, dir: options.out, pricePerHour: options.price ?? null, calibrate: options.calibrate },
+    async (run) => {
+      const result = await runExperiment(run);
+      if (options.report && result.status !== 'interrupted') await (await import('./report.ts')).reportRun(result.dir);
+      if (options.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+      if (!options.thenVerify) return result;
+      const holds = await (await import('./verify.ts')).verifyAndPrint(result.dir);
+      return holds ? result : { ...result, status: 'failed' };
+    },
+  );
 }

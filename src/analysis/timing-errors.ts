@@ -1,8 +1,8 @@
 // By how much does what the client saw differ from what the server did?
 
-import { NS_PER_MS, type RequestTable } from '../src/core/index.ts';
-import { OUTCOMES } from '../src/core/outcome.ts';
-import { type Summary, summarize } from './statistics.ts';
+import { NS_PER_MS, type RequestTable } from '../core/index.ts';
+import { OUTCOMES } from '../core/outcome.ts';
+import { type Summary, summarize } from './summary.ts';
 import type { TruthRow } from './truth-log.ts';
 
 /** One request as the client recorded it; times in ns after the same origin as the truth's. */
@@ -48,14 +48,10 @@ export function timingErrors(
   itlMs: number,
 ): TimingErrors {
   const delivered = seen.filter((request) => request.ok);
-  const pairs = delivered.flatMap((request) => {
-    const row = truth.get(request.id);
-    const whole = row?.status === 'ok' && row.sendsNs.length > 0 && row.sendsNs.length === request.eventAtNs.length;
-    return whole ? [{ request, row }] : [];
-  });
-  const ms = (pick: (pair: (typeof pairs)[number]) => number) => pairs.map((pair) => pick(pair) / NS_PER_MS);
-  const truthTtft = ({ row }: (typeof pairs)[number]) => row.sendsNs[0]! - row.receivedNs;
-  const first = ({ request }: (typeof pairs)[number]) => request.eventAtNs[0]!;
+  const pairs = pairWithTruth(seen, truth);
+  const ms = (pick: (pair: TruthPair) => number) => pairs.map((pair) => pick(pair) / NS_PER_MS);
+  const truthTtft = ({ row }: TruthPair) => row.sendsNs[0]! - row.receivedNs;
+  const first = ({ request }: TruthPair) => request.eventAtNs[0]!;
   const gaps = summarize(pairs.flatMap(({ request }) => gapsMs(request.eventAtNs)));
   const truthGaps = summarize(pairs.flatMap(({ row }) => gapsMs(row.sendsNs)));
   return {
@@ -78,6 +74,20 @@ export function timingErrors(
     gapExcessSigmaMs: excessSigma(gaps.sigma, truthGaps.sigma),
     serverLatenessMs: summarize(pairs.flatMap(({ row }) => latenessMs(row, itlMs))),
   };
+}
+
+export interface TruthPair {
+  readonly request: SeenRequest;
+  readonly row: TruthRow;
+}
+
+/** Delivered requests beside what the server did; those without a whole truth of as many tokens are left out. */
+export function pairWithTruth(seen: readonly SeenRequest[], truth: ReadonlyMap<string, TruthRow>): TruthPair[] {
+  return seen.flatMap((request) => {
+    const row = truth.get(request.id);
+    const whole = row?.status === 'ok' && row.sendsNs.length > 0 && row.sendsNs.length === request.eventAtNs.length;
+    return request.ok && whole ? [{ request, row }] : [];
+  });
 }
 
 /** The spread that one side adds to the other's: NaN stays NaN. */

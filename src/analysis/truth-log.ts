@@ -1,10 +1,10 @@
-// What did the server really do? Its log of sends, one row per request, as times relative to the bench's origin.
+// What did the server really do? Its log of sends, one row per request, as run-relative times.
 
 export interface TruthRow {
   readonly id: string;
   /** `ok`, `aborted` or `unfinished`. */
   readonly status: string;
-  /** When the server had read the last byte of the request, ns after the origin. */
+  /** When the server had read the last byte of the request, ns after the run's origin. */
   readonly receivedNs: number;
   /** When its schedule wanted the first token to leave. */
   readonly firstDueNs: number;
