@@ -8,6 +8,7 @@ import {
   saltCounter,
   saltFits,
 } from '../core/index.ts';
+import { expectedArrivals } from '../workloads/arrivals.ts';
 import type { ConfigPath } from './document.ts';
 import type { CheckedConfig, ProblemList } from './sections.ts';
 
@@ -28,7 +29,9 @@ export function crossCheck(config: CheckedConfig, list: ProblemList): void {
   saltsFit(config, list);
   const { model } = config.sections;
   config.loads.forEach((load, index) => {
-    if (load && model) fitsModel(load, ['loads', index, 'promptTokens'], model.maxModelLen, list);
+    const { promptTokens, outputTokens } = load ?? {};
+    if (!model || promptTokens === undefined || outputTokens === undefined) return;
+    fitsModel({ promptTokens, outputTokens }, ['loads', index, 'promptTokens'], model.maxModelLen, list);
   });
 }
 
@@ -96,12 +99,11 @@ function fitsModel(
 
 /** Checks of a load whose phases are known: some requests must arrive, and all of them must fit into a plan. */
 export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemList): void {
-  const { rate: perS } = load;
-  if (perS === null) return;
-  const expected = perS * (load.warmupS + load.windowS + load.tailS);
+  const expected = expectedArrivals(load, load.warmupS + load.windowS + load.tailS);
+  if (expected === null) return;
   const atMost = expected + COUNT_MARGIN * Math.sqrt(expected);
-  const rate = [...path, 'rate'];
-  if (perS * load.windowS < 1) {
+  const rate = [...path, load.kind === 'phased' ? 'steps' : load.kind === 'trace' ? 'trace' : 'rate'];
+  if ((load.rate ?? 0) * load.windowS < 1) {
     list.value(rate, `at least one arrival in the window of ${load.windowS} s`);
   } else if (atMost > REQUESTS_PER_ATTEMPT) {
     list.value(rate, `fewer arrivals: ${Math.ceil(expected)} over the load, and ${REQUESTS_PER_ATTEMPT} is the most`);

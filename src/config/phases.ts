@@ -9,6 +9,7 @@ import {
   type Profile,
   type Slo,
 } from '../core/index.ts';
+import type { Arriving } from './arrival-keys.ts';
 import type { ConfigPath } from './document.ts';
 import type { LoadInput, Sections } from './schema.ts';
 import type { ProblemList } from './sections.ts';
@@ -54,22 +55,25 @@ const spanS = (slo: Slo, tokens: number): number => (slo.ttftMs + (tokens - 1) *
 /** Warm-up, window, tail and drain of a load (METHOD 1.1); the loosest SLO sizes the tail. */
 export function loadPhases(
   load: LoadInput,
+  { part, promptTokens, outputTokens }: Arriving,
   path: ConfigPath,
   slos: { readonly primary: Slo; readonly sensitivity: readonly Slo[] },
   profile: Profile,
   judge: PhaseJudge,
 ): LoadSpec {
-  const { id, rate, outputTokens } = load;
+  const { id } = load;
   const loosestS = Math.max(...[slos.primary, ...slos.sensitivity].map((slo) => spanS(slo, outputTokens)));
-  const windowS = Math.min(WINDOW_CEILING_S, Math.max(WINDOW_FLOOR_S[profile], WINDOW_ARRIVALS / rate));
+  const windowS = Math.min(
+    WINDOW_CEILING_S,
+    Math.max(WINDOW_FLOOR_S[profile], part.rate === null ? 0 : WINDOW_ARRIVALS / part.rate),
+  );
   const length = (name: string, key: string, given: number | undefined, minimumS: number) =>
     judge.length(`load ${id} ${name}`, [...path, key], given, minimumS);
   return {
     ...PLAIN_LOAD,
     id,
-    kind: load.kind,
-    rate,
-    promptTokens: load.promptTokens,
+    ...part,
+    promptTokens,
     outputTokens,
     warmupS: length(
       'warm-up',

@@ -8,6 +8,7 @@ import {
   EXPERIMENT_SCHEMA,
   SALT_TOKENS,
 } from '../core/index.ts';
+import { arrivalKeys } from './arrival-keys.ts';
 import {
   baseUrl,
   count,
@@ -125,10 +126,9 @@ export const armSchema = mapping({
 /** One entry of `loads`. */
 export const loadSchema = mapping({
   id: identifier('the name of the load'),
-  kind: oneOf('poisson').default('poisson'),
-  rate: number('arrivals per second', { above: 0, max: 1_000_000 }),
-  promptTokens,
-  outputTokens,
+  ...arrivalKeys,
+  promptTokens: promptTokens.optional(),
+  outputTokens: outputTokens.optional(),
   warmupS: seconds('warm-up').optional(),
   windowS: seconds('measured window', { min: 0.01 }).optional(),
   tailS: seconds('tail').optional(),

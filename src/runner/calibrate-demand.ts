@@ -3,6 +3,7 @@
 import type { ClientDemand, Experiment, LoadSpec, Slo } from '../core/index.ts';
 import { FIRST_LOAD_ORDINAL, NS_PER_S, type Ns } from '../core/index.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
+import { readTrace } from '../workloads/trace.ts';
 
 export interface BusiestStretch {
   readonly demand: ClientDemand;
@@ -21,6 +22,7 @@ export function busiestStretch(experiment: Pick<Experiment, 'seed' | 'loads' | '
       ordinal: FIRST_LOAD_ORDINAL + position,
       attempt: 1,
       tokenIds: experiment.model.tokenIds,
+      trace: load.trace && readTrace(load.trace.path),
     });
     return stretchOfLoad(load, plan, experiment.slo);
   });

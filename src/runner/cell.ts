@@ -19,6 +19,7 @@ import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
 import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
+import { readTrace } from '../workloads/trace.ts';
 import type { LaunchContext } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
@@ -54,6 +55,7 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     ordinal: cell.ordinal,
     attempt: cell.key.attempt,
     tokenIds: experiment.model.tokenIds,
+    trace: cell.load.trace && readTrace(cell.load.trace.path),
   });
   const startTimeAtStart = startTimeOf(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);

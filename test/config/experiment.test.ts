@@ -156,7 +156,7 @@ describe('a wrong value is refused with line, column, path, value and expectatio
     ['model.tokenIds', [9, 9], 'lo below hi'],
     ['model.tokenIds', [4, 60], 'cannot make every prompt unique'],
     ['model.maxModelLen', '4096', 'got "4096"'],
-    ['engine.kind', 'tgi', 'mock or vllm'],
+    ['engine.kind', 'tgi', 'mock, vllm or openai'],
     ['engine.port', 65_536, 'up to 65535'],
     ['engine.port', -1, 'from 0'],
     ['engine.maxSeqs', 0, 'from 1'],
