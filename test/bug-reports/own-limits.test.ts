@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { socketsNeeded } from '../../src/loadgen/capacity.ts';
 import { assess, ruleOf } from '../analysis/support.ts';
 import { ACTIONS, type RawServer, rawServer } from './support/servers.ts';
 
@@ -55,6 +56,19 @@ test.each([
     expect(await outcomeAfter(code)).toMatchObject({ outcome, errorText: `connect ${code} 127.0.0.1:1` });
   },
 );
+
+test('a load that needs more sockets than the limit allows is refused before it starts, with the limit to set (S13)', () => {
+  // 100 req/s that live 10 s are 1,000 at once; 256 files are kept for everything else.
+  expect(socketsNeeded(100, 10, 1256)).toBe(1000);
+  expect(socketsNeeded(100, 10, 65_536)).toBe(1550);
+  expect(() => socketsNeeded(100, 10, 1255)).toThrow(
+    expect.objectContaining({
+      code: 'too_few_descriptors',
+      exitCode: 4,
+      advice: expect.stringContaining('ulimit -n 1806'),
+    }),
+  );
+});
 
 describe('a real limit of 64 open files and 200 streams at once', () => {
   test('those that got a socket wait, the others are our own error by name, and all are accounted for', async () => {
