@@ -18,6 +18,13 @@ export interface StopReport {
   readonly note?: string;
 }
 
+/** What a person should know of a server before the load, with what to do about it. */
+export interface EngineNote {
+  readonly code: string;
+  readonly message: string;
+  readonly advice: string;
+}
+
 export interface RunningEngine {
   readonly endpoint: EngineEndpoint;
   readonly dialect: Dialect;
@@ -31,6 +38,7 @@ export interface RunningEngine {
   readonly version: string | null;
   readonly effective: Readonly<Record<string, unknown>>;
   readonly canary: Canary;
+  readonly notes: readonly EngineNote[];
   readonly readyAtNs: Ns;
   /** Resolves with a sentence when the leader exits or the server stops answering by itself. Never rejects. */
   readonly died: Promise<string>;

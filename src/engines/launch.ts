@@ -143,6 +143,7 @@ class Launch {
       version,
       effective,
       canary,
+      notes: [],
       readyAtNs,
       died: watchForDeath({ probe, clock, exited, logPath, logOffset, stopping: this.#stopping.signal }),
       scrape: async (timeoutMs) => {

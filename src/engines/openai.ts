@@ -17,6 +17,7 @@ import {
   sleep,
   VLLM_METRICS,
 } from '../core/index.ts';
+import { attachNotes, cannotTell } from './attach-notes.ts';
 import { watchAttached } from './attached-health.ts';
 import { type Discovery, discover, saidBy, unauthorized } from './capabilities.ts';
 import { redactedDeep } from './child-env.ts';
@@ -111,6 +112,14 @@ async function attach(visit: Visit, endpoint: EngineEndpoint): Promise<RunningEn
     version,
     effective: effectiveOf(visit, { found, health, listed, model, metrics }),
     canary: { promptTokens: found.promptTokens, outputTokens: found.outputTokens, elapsedMs },
+    notes: attachNotes({
+      found,
+      sentPromptTokens: options.canaryPrompt.length,
+      metrics,
+      modelListed: isListed(listed, model),
+      verified: !url.secure || !engine.insecure,
+      exactLengthWanted: experiment.loads.some((load) => load.ignoreEos),
+    }),
     readyAtNs: Number(clock.monotonicNs() - options.originNs),
     died: watchAttached({ probe, path: watched, clock, stopping: stopping.signal }),
     scrape: async (timeoutMs) => {
@@ -223,6 +232,10 @@ async function listedModels(visit: Visit): Promise<readonly Model[] | null> {
   return Array.isArray(data) ? (data.filter((entry) => typeof entry === 'object' && entry !== null) as Model[]) : null;
 }
 
+/** Null where the server lists nothing. */
+const isListed = (listed: readonly Model[] | null, model: Model | null): boolean | null =>
+  listed === null || listed.length === 0 ? null : model !== null;
+
 /** Servers that check names say so badly; those that take any name list another. Only a refusal makes it an error. */
 function withListedModels(error: unknown, servedName: string, listed: readonly Model[] | null): unknown {
   if (!(error instanceof EngineError) || error.code !== 'canary_failed' || !listed || listed.length === 0) return error;
@@ -284,21 +297,12 @@ function effectiveOf(
     fields: found.dialect.fields,
     health,
     metrics,
-    modelListed: listed === null || listed.length === 0 ? null : model !== null,
+    modelListed: isListed(listed, model),
     model,
     maxModelLen: model?.['max_model_len'] ?? null,
     ...found.capabilities,
-    cannotTell: cannotTell(found, metrics),
+    cannotTell: cannotTell(found.capabilities, metrics),
     servedName: experiment.model.servedName,
   };
   return redactedDeep(JSON.parse(clean(JSON.stringify(facts)))) as Record<string, unknown>;
-}
-
-function cannotTell({ capabilities }: Discovery, metrics: Found['metrics']): string[] {
-  return [
-    capabilities.promptTokensReported ? null : 'prompt tokens',
-    capabilities.tokenIds ? null : 'token ids',
-    capabilities.usage ? null : 'usage',
-    metrics === 'vllm' ? null : 'metrics: prefix hits, preemptions, restarts',
-  ].filter((item) => item !== null);
 }

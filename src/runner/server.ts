@@ -32,6 +32,7 @@ export async function withEngine(
     await run.writer.setManifest({ engine: { kind: run.experiment.engine.kind, version: engine.version } });
   }
   run.writer.event('engine_ready', { launch: launchId(plan.key), pid: engine.pid, version: engine.version });
+  for (const { code, message, advice } of engine.notes) warn(run, launchId(plan.key), code, message, advice);
   try {
     await use(engine);
   } finally {

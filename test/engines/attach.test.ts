@@ -84,6 +84,7 @@ describe('a server is found out', () => {
       modelListed: true,
       cannotTell: [],
     });
+    expect(engine.notes).toEqual([]);
     expect(engine).toMatchObject({
       pid: null,
       startTime: null,
@@ -134,6 +135,8 @@ describe('a server is found out', () => {
   test('a BOS token of its own, and an answer that ends early', async () => {
     const { engine } = await found({ extraPromptTokens: 1, ignoresEos: false });
     expect(facts(engine)).toMatchObject({ promptTokensExact: false, exactLength: false, finishReason: 'stop' });
+    expect(engine.notes.map(({ code }) => code)).toEqual(['cannot_tell', 'prompt_not_exact', 'length_not_exact']);
+    expect(engine.notes[1]?.message).toBe('the canary sent 16 prompt tokens, the server counted 17');
   });
 
   test('text is sent where ids are refused and there is a tokenizer', async () => {
@@ -187,6 +190,7 @@ describe('the way to it', () => {
     expect(engine.endpoint.tls).toMatchObject({ insecure: false });
     const { engine: unverified } = await found(picky, { insecure: true });
     expect(facts(unverified)['certificate']).toContain('NOT VERIFIED');
+    expect(unverified.notes[0]).toMatchObject({ code: 'certificate_not_verified' });
   });
 
   test('plain HTTP asked of a TLS port, and no certificate in the file of authorities', async () => {

@@ -48,11 +48,11 @@ function everything(folder: string): string {
 }
 
 const cellOf = async (at: Scene): Promise<CellFile> => (await (await openRun(at.dir)).cells())[0]!;
-/** A machine short of CPU may give V4, V5 and V6, and nothing else; the exit code follows the verdict. */
+/** A machine short of CPU may give V4 to V6, and V25 when it starves the test's own server; the exit code follows the verdict. */
 async function measured(at: Scene, { code, stderr }: Ended): Promise<CellFile> {
   const cell = await cellOf(at);
   const excluded = cell.rules.filter(({ status, act }) => status === 'hit' && act !== 'W').map(({ rule }) => rule);
-  expect(['V4', 'V5', 'V6'], stderr).toEqual(expect.arrayContaining(excluded));
+  expect(['V4', 'V5', 'V6', 'V25'], stderr).toEqual(expect.arrayContaining(excluded));
   expect(code, stderr).toBe(cell.valid ? 0 : 3);
   return cell;
 }
