@@ -89,6 +89,7 @@ async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan)
     totalTimeoutMs: null,
     idleTimeoutMs: 60_000,
     signal: loadSignal,
+    ...(context.inject === undefined ? {} : { inject: context.inject }),
     onProgress: (p) => reporter.emit({ kind: 'load-progress', cell: cellId(cell.key), ...p }),
   });
   try {

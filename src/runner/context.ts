@@ -13,6 +13,7 @@ import {
 } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import type { Guard } from '../gpu/guard/guard.ts';
+import type { OpenLoadOptions } from '../loadgen/open.ts';
 import type { Sampler } from '../telemetry/sampler.ts';
 import type { Scraper } from '../telemetry/scraper.ts';
 import type { GpuSession } from './gpu-session.ts';
@@ -37,6 +38,8 @@ export interface RunContext {
   readonly self: readonly string[];
   /** Called with the server still up when its loads are done; a crosscheck drives its second tool here. */
   readonly afterLoads: AfterLoads | null;
+  /** For the proof of the saturation rules. */
+  readonly inject: OpenLoadOptions['inject'];
 }
 
 export type AfterLoads = (engine: RunningEngine, cells: readonly CellFile[], signal: AbortSignal) => Promise<void>;
