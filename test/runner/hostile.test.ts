@@ -75,7 +75,10 @@ test.each([24, 120, 300])(
     }
     try {
       const dir = join(disk, 'run');
-      const { code, stderr } = await tokbench(['run', at.config, '--out', dir, '--no-calibrate', '--allow-invalid'], at.env).ended;
+      const { code, stderr } = await tokbench(
+        ['run', at.config, '--out', dir, '--no-calibrate', '--allow-invalid'],
+        at.env,
+      ).ended;
       expect(code, stderr).toBe(4);
       expect(stderr).toContain('disk_full');
       expect(stderr).not.toMatch(/\n\s+at /);
