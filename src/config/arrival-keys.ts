@@ -86,7 +86,8 @@ export function arriving(
   const rows = trace === null ? null : rowsOf(trace.path, [...path, 'trace', 'path'], list);
   const lengths = trace?.lengths && rows !== null ? traceLengths(rows) : load;
   for (const key of ['promptTokens', 'outputTokens'] as const) {
-    if (lengths[key] === undefined && !trace?.lengths && !list.has([...path, key])) list.value([...path, key], 'a whole number of tokens');
+    if (lengths[key] === undefined && !trace?.lengths && !list.has([...path, key]))
+      list.value([...path, key], 'a whole number of tokens');
   }
   if (trace?.lengths && rows !== null) tracesFit(rows, [...path, 'trace', 'path'], maxModelLen, list);
   const { promptTokens, outputTokens } = lengths;

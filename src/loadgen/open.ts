@@ -283,7 +283,7 @@ function resultOf(
       drainEndNs: ended.length === results.length ? Math.max(...ended.map((result) => result.endedNs)) : now(),
     },
     client: clientEvidence({
-      workers: ended.map((result) => result.evidence).filter((evidence) => evidence !== null),
+      workers: results.map((result) => result?.evidence ?? null),
       ...readings,
       waitedNs: sum((result) => result.waitedNs),
       socketsOpenedBefore: sum((result) => result.socketsOpenedBefore),

@@ -26,24 +26,25 @@ export interface CalibrationDepth {
   readonly ceiling: Pick<CeilingInput, 'mostSteps' | 'windowS'>;
   /** Requests at one per second. */
   readonly idleRequests: number;
+  /** A disturbance from outside is not the client's own error: so often it may try before it refuses. */
+  readonly mostFloorAttempts: number;
 }
 
 /** A few seconds, before every run. */
 export const SHORT: CalibrationDepth = {
   mode: 'short',
-  floorS: 2.5,
+  floorS: 2,
   ceiling: { mostSteps: 2, windowS: 0.5 },
   idleRequests: 0,
+  mostFloorAttempts: 3,
 };
 export const FULL: CalibrationDepth = {
   mode: 'full',
   floorS: 10,
   ceiling: { mostSteps: 4, windowS: 1 },
   idleRequests: 5,
+  mostFloorAttempts: 3,
 };
-
-/** A disturbance from outside is not the client's own error: so often it may try before it refuses. */
-const MOST_FLOOR_ATTEMPTS = 3;
 
 export type CalibrationStep = 'floor' | 'ceiling' | 'reuse';
 
@@ -114,7 +115,7 @@ async function bestFloor(
     const floor = await measureFloor({ ...input, spanS: depth.floorS, attempt }, context);
     if (best === null || promiseShare(floor) < promiseShare(best)) best = floor;
     const refused = judge(best).some((refusal) => refusal.code === 'slo_below_floor');
-    if (!refused || attempt === MOST_FLOOR_ATTEMPTS) return { floor: best, attempts: attempt };
+    if (!refused || attempt === depth.mostFloorAttempts) return { floor: best, attempts: attempt };
   }
 }
 

@@ -116,6 +116,7 @@ async function playLoad(
       if (p.finished >= REFUSED_AT_ONCE && p.refused === p.finished) refused.abort(p.refused);
       reporter.emit({ kind: 'load-progress', cell: cellId(cell.key), ...p });
     },
+    ...(context.inject === undefined ? {} : { inject: context.inject }),
   });
   try {
     return await prepared.start();

@@ -20,10 +20,11 @@ import { planControls } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
+import type { OpenLoadOptions } from '../loadgen/open.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
-import type { AfterLoads, RunContext } from './context.ts';
+import { type AfterLoads, type RunContext, warn } from './context.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
@@ -46,8 +47,14 @@ export interface RunOptions {
   readonly self: readonly string[];
   readonly afterLoads?: AfterLoads;
   /** How deeply the client proves itself before the first launch, or why it does not. */
-  readonly calibration: CalibrationDepth | { readonly skipped: string };
+  readonly calibration: WantedCalibration;
+  /** For the proof of the saturation rules: stops the first load worker of every load for a while. */
+  readonly inject?: OpenLoadOptions['inject'];
 }
+
+export type WantedCalibration =
+  /** `warn`: the refusal is said and stored, and the run goes on. */
+  { readonly depth: CalibrationDepth; readonly onRefusal: 'stop' | 'warn' } | { readonly skipped: string };
 
 /** A short calibration takes about this long. */
 const CALIBRATION_S = 8;
@@ -140,6 +147,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       self: options.self,
       afterLoads: options.afterLoads ?? null,
       attached: opened.attached,
+      inject: options.inject,
     };
     run.reporter.emit({
       kind: 'run-started',
@@ -162,16 +170,17 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
 }
 
 /** Stores the client's proof, and refuses the run when it does not hold. A stopped run goes on to its orderly end. */
-async function proveClient(run: RunContext, wanted: RunOptions['calibration']): Promise<void> {
+async function proveClient(run: RunContext, wanted: WantedCalibration): Promise<void> {
   const { experiment, origin, signal, self } = run;
   try {
     const calibration =
       'skipped' in wanted
         ? skippedCalibration(experiment, origin, wanted.skipped)
-        : await calibrate({ experiment, depth: wanted, origin, signal, self });
+        : await calibrate({ experiment, depth: wanted.depth, origin, signal, self });
     await run.writer.writeCalibration(calibration);
     run.reporter.emit({ kind: 'calibrated', calibration });
-    refuseUncalibrated(calibration);
+    if ('skipped' in wanted || wanted.onRefusal === 'stop') refuseUncalibrated(calibration);
+    for (const { code, text, advice } of calibration.refusals) warn(run, 'calibration', code, text, advice);
   } catch (error) {
     if (!signal.aborted) throw error;
   }

@@ -53,6 +53,7 @@ export function configure(command: Command): void {
       const { runMockEngine } = await import('../../sim/mock-engine.ts');
       if (flags.exitOnEof) process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume();
       process.exitCode = await runMockEngine(optionsOf(flags));
+      if (flags.exitOnEof) process.stdin.destroy();
     });
 }
 
