@@ -17,6 +17,7 @@ export interface MetricParts {
   readonly idleBare: IdlePower | null;
   readonly achievedSmClockMhz: number | null;
   readonly pricePerHour: number | null;
+  readonly flow: Pick<CellMetrics, 'meanInFlight' | 'pooledTpotMs' | 'recoveryS'>;
 }
 
 export function cellMetrics(parts: MetricParts): CellMetrics {
@@ -38,6 +39,7 @@ export function cellMetrics(parts: MetricParts): CellMetrics {
     offeredReqPerS: perSecond(counts.arrivals),
     dispatchedReqPerS: perSecond(counts.dispatched),
     completedReqPerS: perSecond(counts.completed),
+    ...parts.flow,
     goodputReqPerS: perSecond(counts.goodRequests),
     ...tokens,
     energy: energy === null ? null : energyMetrics(energy, parts),

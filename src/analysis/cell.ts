@@ -12,7 +12,9 @@ import type {
 } from '../core/index.ts';
 import { cellMetrics } from './cell-metrics.ts';
 import { achievedSmClockMhz, energyForbiddenBy, gpuWindow, windowEnergy } from './gpu-window.ts';
+import { meanInFlight, pooledTpotMs } from './in-flight.ts';
 import { labelsOf } from './labels.ts';
+import { recoveryS } from './recovery.ts';
 import { measureRequests } from './request-metrics.ts';
 import { evaluateRules, keepsValid } from './rules/evaluate.ts';
 import type { CellFacts } from './rules/rule.ts';
@@ -49,10 +51,17 @@ export function assessCell(input: CellEvidence): CellAssessment {
   const latencies = windowLatencies(requests, window);
   const gpu = gpuWindow(input.gpu, window, facts.gpu);
   const energy = windowEnergy(gpu);
+  const arrivals = arrivalRows(input.requests, window);
+  const unverified = countsUnverified(input.requests);
   const metrics = cellMetrics({
     counts,
     latencies,
-    unverified: countsUnverified(input.requests),
+    unverified,
+    flow: {
+      meanInFlight: meanInFlight(requests, window),
+      pooledTpotMs: unverified ? null : pooledTpotMs(requests, arrivals),
+      recoveryS: recoveryS(facts.load, facts.phases, requests),
+    },
     energy,
     energyReason: energyReason(facts.gpu, energy, energyForbiddenBy(gpu)),
     idleLoaded,
@@ -60,8 +69,17 @@ export function assessCell(input: CellEvidence): CellAssessment {
     achievedSmClockMhz: achievedSmClockMhz(gpu),
     pricePerHour,
   });
-  const arrivals = arrivalRows(input.requests, window);
-  const ruleInput = { facts, requests, arrivals, counts, latencies, scrapes: input.metrics, gpu, energy };
+  const ruleInput = {
+    facts,
+    requests,
+    arrivals,
+    counts,
+    latencies,
+    meanInFlight: metrics.meanInFlight,
+    scrapes: input.metrics,
+    gpu,
+    energy,
+  };
   const rules = evaluateRules(ruleInput);
   return {
     metrics,

@@ -139,11 +139,18 @@ export function badFlag(flag: string, problem: string, advice: string): ConfigEr
 const pathOf = (path: string | undefined): string | null => (path === undefined ? null : resolve(path));
 
 /** The name of the load tells what it offers: `r100` or `c32`. Arrivals and prompts are seeded by it too. */
-function arrivalsOf({ requestRate, burstiness, maxConcurrency }: LoadFlags): { id: string } & Record<string, unknown> {
+function arrivalsOf({
+  requestRate,
+  burstiness,
+  maxConcurrency,
+  numPrompts,
+}: LoadFlags): { id: string } & Record<string, unknown> {
   if (requestRate !== undefined && maxConcurrency !== undefined) {
     throw badFlag('--request-rate', 'cannot be combined with --max-concurrency', OPEN_OR_CLOSED);
   }
-  if (maxConcurrency !== undefined) return { id: `c${maxConcurrency}`, kind: 'closed', concurrency: maxConcurrency };
+  if (maxConcurrency !== undefined) {
+    return { id: `c${maxConcurrency}`, kind: 'closed', concurrency: maxConcurrency, requests: numPrompts };
+  }
   if (requestRate === undefined)
     throw badFlag('--request-rate', 'missing, and so is --max-concurrency', OPEN_OR_CLOSED);
   const id = `r${String(requestRate).replaceAll(/[^0-9a-z-]/g, '_')}`;

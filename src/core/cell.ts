@@ -160,6 +160,12 @@ export interface CellMetrics {
   readonly offeredReqPerS: number;
   readonly dispatchedReqPerS: number;
   readonly completedReqPerS: number;
+  /** Mean number of requests between dispatch and end, over the window. */
+  readonly meanInFlight: number;
+  /** sum(l - f) / sum(n - 1) over completed requests, ms: the TPOT of a closed loop (METHOD 4.1). */
+  readonly pooledTpotMs: number | null;
+  /** Of a load that steps down from an overload: seconds until the promise was kept for good (METHOD 9). */
+  readonly recoveryS: number | null;
   readonly goodputReqPerS: number;
   /** N and G of METHOD 1.5; null with `count_unverified`. */
   readonly outputTokens: number | null;

@@ -19,14 +19,25 @@ export function socketsNeeded(ratePerS: number, latencyS: number, nofile: number
   const wanted = Math.ceil(1.5 * ratePerS * latencyS) + SPARE;
   if (nofile === null) return wanted;
   const expected = Math.ceil(ratePerS * latencyS);
-  if (expected > nofile - RESERVED) {
-    throw new EnvironmentError(
-      'too_few_descriptors',
-      `about ${expected} requests at once need as many sockets, but this process may open only ${nofile} files`,
-      { advice: `Run \`ulimit -n ${wanted + RESERVED}\` first, or lower the rate.` },
-    );
-  }
+  if (expected > nofile - RESERVED) throw tooFewDescriptors(expected, nofile, wanted);
   return Math.min(nofile - RESERVED, wanted);
+}
+
+/**
+ * Sockets to open ahead for a closed loop: one for each slot and some spare ones.
+ * @throws EnvironmentError `too_few_descriptors`
+ */
+export function socketsForSlots(slots: number, nofile: number | null): number {
+  if (nofile !== null && slots > nofile - RESERVED) throw tooFewDescriptors(slots, nofile, slots + SPARE);
+  return Math.min(nofile === null ? Number.POSITIVE_INFINITY : nofile - RESERVED, slots + SPARE);
+}
+
+function tooFewDescriptors(atOnce: number, nofile: number, sockets: number): EnvironmentError {
+  return new EnvironmentError(
+    'too_few_descriptors',
+    `about ${atOnce} requests at once need as many sockets, but this process may open only ${nofile} files`,
+    { advice: `Run \`ulimit -n ${sockets + RESERVED}\` first, or send less at once.` },
+  );
 }
 
 /** Soft limit of open files of this process; null where /proc is missing. */

@@ -1,17 +1,13 @@
-// A closed load inside its worker: N slots, each of which sends its next request when its last one is terminal.
+// The closed loop of the soak, inside its worker: goes on, with prompts made as they are needed, until it is told to stop.
 
-import { NS_PER_MS, type Ns } from '../core/index.ts';
+import type { Ns } from '../core/index.ts';
 import { type PromptSource, promptSource } from '../workloads/prompts.ts';
 import { type RequestBuilder, requestBuilder, requestIdPrefix } from './body.ts';
 import { LoadClient } from './client.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
-import type { FinishedRequest } from './finished.ts';
 import type { ClosedWorkerData, FromWorker, LoadInstants } from './messages.ts';
+import { Slots } from './slots.ts';
 import { TableBuilder } from './table.ts';
-
-/** After a failed request its slot waits, at first so long, doubling up to the limit: no hot loop at a dead server. */
-const BACKOFF_MS = 100;
-const BACKOFF_LIMIT_MS = 2000;
 
 export class ClosedDriver {
   #data: ClosedWorkerData;
@@ -22,10 +18,7 @@ export class ClosedDriver {
   #prompts: PromptSource;
   #idPrefix: string;
   #table = new TableBuilder();
-  #nextIndex = 0;
-  /** Which slot a request in flight belongs to, and how often that slot failed in a row. */
-  #slotOf = new Map<number, Slot>();
-  #waiting = new Set<NodeJS.Timeout>();
+  #slots: Slots;
   #over = false;
 
   constructor(data: ClosedWorkerData, send: (message: FromWorker) => void) {
@@ -41,7 +34,17 @@ export class ClosedDriver {
       now: this.#now,
       totalTimeoutMs: null,
       idleTimeoutMs: data.idleTimeoutMs,
-      onFinished: (request) => this.#finished(request),
+      onFinished: (request) => {
+        this.#table.add(request);
+        this.#slots.finished(request.index, request.outcome === 'ok', this.#now());
+      },
+    });
+    this.#slots = new Slots({
+      slots: data.concurrency,
+      thinkNs: 0,
+      count: Number.POSITIVE_INFINITY,
+      now: this.#now,
+      fire: (index, scheduledNs) => this.#fire(index, scheduledNs),
     });
   }
 
@@ -54,14 +57,13 @@ export class ClosedDriver {
 
   /** All slots start at once. */
   start(_instants: LoadInstants): void {
-    const atNs = this.#now();
-    for (let slot = 0; slot < this.#data.concurrency; slot++) this.#next({ failures: 0 }, atNs);
+    this.#slots.start(this.#now());
   }
 
   stop(): void {
     if (this.#over) return;
     this.#over = true;
-    for (const timer of this.#waiting) clearTimeout(timer);
+    this.#slots.stop();
     this.#client.cancelAll('cancelled', null);
     const endedNs = this.#now();
     this.#client.close();
@@ -73,46 +75,16 @@ export class ClosedDriver {
       waitedNs: 0,
       socketsOpenedBefore: openedBefore,
       socketsOpenedLate: openedLate,
+      early: false,
       endedNs,
     });
   }
 
-  #next(slot: Slot, scheduledNs: Ns): void {
+  #fire(index: number, scheduledNs: Ns): void {
     const { prompts, outputTokens, ignoreEos, dialect } = this.#data;
-    const index = this.#nextIndex;
-    this.#nextIndex += 1;
     const prompt = this.#prompts.next(prompts.promptTokens);
     const bytes = this.#build({ id: `${this.#idPrefix}-${index}`, prompt, maxTokens: outputTokens });
     const promptTokensSent = dialect.endpoint === 'chat' ? null : prompt.length;
-    this.#slotOf.set(index, slot);
     this.#client.send({ index, scheduledNs, requestedTokens: outputTokens, promptTokensSent, ignoreEos }, bytes);
   }
-
-  #finished(request: FinishedRequest): void {
-    this.#table.add(request);
-    const slot = this.#slotOf.get(request.index)!;
-    this.#slotOf.delete(request.index);
-    if (this.#over) return;
-    if (request.outcome === 'ok') {
-      slot.failures = 0;
-      this.#next(slot, this.#now());
-      return;
-    }
-    slot.failures += 1;
-    this.#retryLater(slot);
-  }
-
-  #retryLater(slot: Slot): void {
-    const waitMs = Math.min(BACKOFF_LIMIT_MS, BACKOFF_MS * 2 ** (slot.failures - 1));
-    const dueNs = this.#now() + waitMs * NS_PER_MS;
-    const timer = setTimeout(() => {
-      this.#waiting.delete(timer);
-      this.#next(slot, dueNs);
-    }, waitMs);
-    this.#waiting.add(timer);
-  }
-}
-
-interface Slot {
-  failures: number;
 }

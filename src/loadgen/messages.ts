@@ -36,6 +36,8 @@ export interface OpenWorkerData extends WorkerCommon {
   readonly dispatchedNs: Float64Array;
   readonly tally: Int32Array;
   readonly wakeUps: Int32Array;
+  /** Null for an open load. The schedule of a closed one is not used: it is a result. */
+  readonly closed: { readonly slots: number; readonly thinkNs: Ns } | null;
   /** For tests: block the worker's loop, `atNs` after the load's start. */
   readonly inject: { readonly blockWorkerMs: number; readonly atNs: number } | null;
 }
@@ -85,6 +87,8 @@ export interface ShardResult {
   readonly waitedNs: number;
   readonly socketsOpenedBefore: number;
   readonly socketsOpenedLate: number;
+  /** The load ended before its tail did, because a closed loop had sent all that there was. */
+  readonly early: boolean;
   readonly endedNs: Ns;
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../core/index.ts';
 import type { RequestPlan } from '../workloads/plan.ts';
 import { pinAddress } from './address.ts';
-import { openFileLimit, socketsNeeded } from './capacity.ts';
+import { openFileLimit, socketsForSlots, socketsNeeded } from './capacity.ts';
 import { withoutResponse } from './finished.ts';
 import {
   DISPATCHED,
@@ -56,6 +56,8 @@ export interface OpenLoadOptions {
   /** Counts from dispatch; null for none. */
   readonly totalTimeoutMs: number | null;
   readonly idleTimeoutMs: number;
+  /** Plays the plan's requests as a closed loop: its schedule is not used, and one worker has all the slots. */
+  readonly closed?: { readonly slots: number; readonly thinkNs: Ns } | undefined;
   /** Ends the load at once: streams are destroyed, what was not sent stays unsent. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: LoadProgress) => void;
@@ -64,7 +66,7 @@ export interface OpenLoadOptions {
 }
 
 export interface OpenLoadResult {
-  /** Exactly one row for every scheduled arrival, in arrival order. */
+  /** Exactly one row for every scheduled arrival, in arrival order; of a closed loop one for every request sent. */
   readonly requests: RequestTable;
   readonly phases: LoadPhases;
   readonly client: ClientEvidence;
@@ -78,6 +80,7 @@ export interface PreparedLoad {
   dispose(): Promise<void>;
 }
 
+const NO_SCHEDULE = new Float64Array(new SharedArrayBuffer(0));
 const START_DELAY_NS = 100 * NS_PER_MS;
 const PROGRESS_MS = 200;
 /** A worker that was told to stop has this long to hand over its rows. */
@@ -146,13 +149,18 @@ class PacerThread {
  * @throws EngineError `unreachable`; EnvironmentError `client_sockets`, `too_few_descriptors`
  */
 export async function prepareOpenLoad(options: OpenLoadOptions): Promise<PreparedLoad> {
-  const { plan, workers } = options;
+  const { plan, closed = null } = options;
+  const workers = closed === null ? options.workers : 1;
   const count = plan.scheduledNs.length;
   const durationS = options.warmupS + options.windowS + options.tailS;
   const target = await pinAddress(options.endpoint);
-  const sockets = Math.min(count, socketsNeeded(count / durationS, options.expectedLatencyS, openFileLimit()));
+  const wanted =
+    closed === null
+      ? socketsNeeded(count / durationS, options.expectedLatencyS, openFileLimit())
+      : socketsForSlots(closed.slots, openFileLimit());
+  const sockets = Math.min(count, wanted);
   const dispatchedNs = new Float64Array(new SharedArrayBuffer(8 * count)).fill(Number.NaN);
-  const pacer = new PacerThread(plan.scheduledNs, workers, options.originNs);
+  const pacer = new PacerThread(closed === null ? plan.scheduledNs : NO_SCHEDULE, workers, options.originNs);
   const tally = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * TALLY_SIZE));
   const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
@@ -172,6 +180,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
       dispatchedNs,
       tally,
       wakeUps: pacer.wakeUps,
+      closed,
       inject: options.inject ?? null,
     });
   });
@@ -224,6 +233,7 @@ async function play(running: Running, startNs: Ns): Promise<OpenLoadResult> {
   if (options.signal.aborted) stop();
   try {
     const results = await Promise.all(shards.map((shard) => shard.result));
+    if (results.some((result) => result?.early)) readings.closed ??= readCpu(now());
     return resultOf(running, instants, results, readings);
   } finally {
     clearInterval(progress);
@@ -271,16 +281,20 @@ function resultOf(
     (result, worker) => result?.table ?? lostShard(running, instants, worker, shards[worker]!.failure),
   );
   const requests = mergeTables(tables);
-  assertComplete(requests, options.plan.scheduledNs.length);
+  assertComplete(requests, options.closed ? requests.count : options.plan.scheduledNs.length);
   const ended = results.filter((result) => result !== null);
+  const drainEndNs = ended.length === results.length ? Math.max(...ended.map((result) => result.endedNs)) : now();
+  // A closed loop that had sent all there was ends its window and tail with its last request.
+  const early = ended.some((result) => result.early);
+  const until = (atNs: Ns) => (early ? Math.min(atNs, drainEndNs) : atNs);
   const sum = (pick: (result: ShardResult) => number) => ended.reduce((total, result) => total + pick(result), 0);
   return {
     requests,
     phases: {
       startNs: instants.startNs,
-      window: { startNs: instants.windowStartNs, endNs: instants.windowEndNs },
-      tailEndNs: instants.tailEndNs,
-      drainEndNs: ended.length === results.length ? Math.max(...ended.map((result) => result.endedNs)) : now(),
+      window: { startNs: instants.windowStartNs, endNs: until(instants.windowEndNs) },
+      tailEndNs: until(instants.tailEndNs),
+      drainEndNs,
     },
     client: clientEvidence({
       workers: results.map((result) => result?.evidence ?? null),
@@ -295,9 +309,12 @@ function resultOf(
 
 /** The rows of a worker that died with them: what it had sent is our own failure, never the server's. */
 function lostShard(running: Running, instants: LoadInstants, worker: number, reason: string): RequestTable {
-  const { options, dispatchedNs } = running;
-  const { plan, workers, dialect, ignoreEos } = options;
+  const { options, dispatchedNs, shards } = running;
+  const { plan, dialect, ignoreEos } = options;
+  const workers = shards.length;
   const builder = new TableBuilder();
+  // Which request of a closed loop was due when is known to its worker alone.
+  if (options.closed !== undefined) return builder.take();
   for (let index = worker; index < plan.scheduledNs.length; index += workers) {
     const sentNs = dispatchedNs[index]!;
     const job = {

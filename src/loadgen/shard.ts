@@ -1,4 +1,5 @@
-// One worker's share of an open load: arrivals i, i + n, i + 2n, ... sent when they are due, whatever else goes on.
+// One worker's share of a planned load: arrivals i, i + n, i + 2n, ... sent when they are due, whatever else goes on; or a
+// whole closed loop, which has one worker, each request sent when a slot is free.
 
 import { NS_PER_MS, type Ns, type WorkerEvidence } from '../core/index.ts';
 import { requestBuilder, requestIdPrefix } from './body.ts';
@@ -10,9 +11,10 @@ import { monitorLoop } from './loop-monitor.ts';
 import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData, REFUSED } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { rehearse } from './rehearsal.ts';
+import { Slots } from './slots.ts';
 import { TableBuilder } from './table.ts';
 
-export class OpenShard {
+export class LoadShard {
   #data: OpenWorkerData;
   #send: (message: FromWorker) => void;
   #now: () => Ns;
@@ -20,6 +22,8 @@ export class OpenShard {
   #bodies: BodyQueue;
   #table = new TableBuilder();
   #pacer: Pacer;
+  /** Null for an open load, whose arrivals are the pacer's. */
+  #slots: Slots | null = null;
   #instants: LoadInstants | null = null;
   #timers: NodeJS.Timeout[] = [];
   #monitor;
@@ -39,10 +43,15 @@ export class OpenShard {
     this.#pacer = new Pacer({
       now: this.#now,
       dueNs: (position) => (position < this.#count ? this.#jobAt(position).scheduledNs : null),
-      fire: (position) => this.#fire(position),
+      fire: (position) => this.#fire(this.#jobAt(position)),
       nextWakeUp: (seen) => nextWakeUp(data.wakeUps, data.worker, seen),
       onDone: () => this.#settle(),
     });
+    const { closed } = data;
+    if (closed !== null) {
+      const fire = (position: number, scheduledNs: Ns) => this.#fire({ ...this.#jobAt(position), scheduledNs });
+      this.#slots = new Slots({ ...closed, count: this.#count, now: this.#now, fire });
+    }
     this.#monitor = monitorLoop(this.#now, () => this.#pacer.waitedNs);
   }
 
@@ -63,17 +72,21 @@ export class OpenShard {
       this.#monitor.open();
     });
     this.#at(instants.windowEndNs, () => this.#closeWindow());
-    this.#at(instants.tailEndNs, () => this.#settle());
+    this.#at(instants.tailEndNs, () => {
+      this.#slots?.stop();
+      this.#settle();
+    });
     this.#at(instants.drainLimitNs, () => this.#endOfDrain());
     const { inject, worker } = this.#data;
     if (inject !== null && worker === 0) this.#at(instants.startNs + inject.atNs, () => block(inject.blockWorkerMs));
-    this.#pacer.start();
+    if (this.#slots === null) this.#pacer.start();
+    else this.#at(instants.startNs, () => this.#slots?.start(instants.startNs));
   }
 
   /** Ends at once: streams are destroyed, what was not sent stays unsent. */
   stop(): void {
     if (this.#over) return;
-    this.#pacer.stop();
+    this.#stopSending();
     this.#client.cancelAll('cancelled', null);
     this.#finish();
   }
@@ -94,6 +107,7 @@ export class OpenShard {
         this.#table.add(request);
         Atomics.add(tally, FINISHED, 1);
         if (isRefusal(request.httpStatus)) Atomics.add(tally, REFUSED, 1);
+        this.#slots?.finished(request.index, request.outcome === 'ok', this.#now());
         if (this.#client.inFlight === 0) this.#settle();
       },
     });
@@ -126,8 +140,8 @@ export class OpenShard {
     };
   }
 
-  #fire(position: number): void {
-    this.#client.send(this.#jobAt(position), this.#bodies.take());
+  #fire(job: RequestJob): void {
+    this.#client.send(job, this.#bodies.take());
     setImmediate(() => this.#bodies.fill(1));
   }
 
@@ -142,15 +156,23 @@ export class OpenShard {
     this.#waitedNs = this.#pacer.waitedNs - this.#waitedBeforeNs;
   }
 
-  /** The load ends early when every request is terminal and no arrival is left to wait for. */
+  /** The load ends when every request is terminal and no arrival is left to wait for. */
   #settle(): void {
-    if (this.#over || this.#instants === null || this.#now() < this.#instants.tailEndNs) return;
-    if (this.#pacer.position === this.#count && this.#client.inFlight === 0) this.#finish();
+    if (this.#over || this.#instants === null || this.#client.inFlight > 0) return;
+    const slots = this.#slots;
+    if (slots !== null && slots.position === this.#count && slots.empty) this.#finish();
+    else if (this.#now() < this.#instants.tailEndNs) return;
+    else if (slots?.empty ?? this.#pacer.position === this.#count) this.#finish();
+  }
+
+  #stopSending(): void {
+    this.#pacer.stop();
+    this.#slots?.stop();
   }
 
   #endOfDrain(): void {
     if (this.#over) return;
-    this.#pacer.stop();
+    this.#stopSending();
     this.#client.cancelAll('unfinished', 'still running when the drain limit expired');
     this.#finish();
   }
@@ -159,9 +181,12 @@ export class OpenShard {
     this.#over = true;
     const endedNs = this.#now();
     for (const timer of this.#timers) clearTimeout(timer);
-    if (this.#evidence === null) this.#monitor.close(this.#data.worker);
+    const early = this.#slots !== null && this.#instants !== null && endedNs < this.#instants.tailEndNs;
+    if (this.#evidence === null && early) this.#closeWindow();
+    else if (this.#evidence === null) this.#monitor.close(this.#data.worker);
     this.#client.close();
-    for (let position = this.#pacer.position; position < this.#count; position++) {
+    // A closed loop's requests that no slot got to had no arrival.
+    for (let position = this.#pacer.position; this.#slots === null && position < this.#count; position++) {
       this.#table.add(withoutResponse(this.#jobAt(position), 'not_sent'));
     }
     const { openedBefore, openedLate } = this.#client.socketCounts;
@@ -172,6 +197,7 @@ export class OpenShard {
       waitedNs: this.#waitedNs,
       socketsOpenedBefore: openedBefore,
       socketsOpenedLate: openedLate,
+      early,
       endedNs,
     });
   }

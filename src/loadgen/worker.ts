@@ -3,12 +3,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { ClosedDriver } from './closed-driver.ts';
 import type { ClosedWorkerData, FromWorker, OpenWorkerData, ToWorker } from './messages.ts';
-import { OpenShard } from './shard.ts';
+import { LoadShard } from './shard.ts';
 
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 const data = workerData as { open: OpenWorkerData } | { closed: ClosedWorkerData };
-const driver = 'open' in data ? new OpenShard(data.open, send) : new ClosedDriver(data.closed, send);
+const driver = 'open' in data ? new LoadShard(data.open, send) : new ClosedDriver(data.closed, send);
 
 port.on('message', (message: ToWorker) => {
   if (message.type === 'start') driver.start(message);

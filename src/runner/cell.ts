@@ -3,6 +3,7 @@
 import { assessCell } from '../analysis/cell.ts';
 import { edgeCounters } from '../analysis/edge-counters.ts';
 import { reconcile } from '../analysis/reconcile.ts';
+import { scheduleSha256 } from '../analysis/verify/records.ts';
 import { redactServerText } from '../capture/redact.ts';
 import {
   type Anchor,
@@ -11,6 +12,8 @@ import {
   type ControlEvidence,
   cellId,
   type Interval,
+  type LoadSpec,
+  NS_PER_S,
   type RequestTable,
   type ServerEvidence,
   sleep,
@@ -108,6 +111,7 @@ async function playLoad(
     windowS: load.windowS,
     tailS: load.tailS,
     drainS: load.drainS,
+    closed: slotsOf(load),
     expectedLatencyS: (experiment.slo.ttftMs + load.outputTokens * experiment.slo.tpotMs) / 1000,
     totalTimeoutMs: experiment.engine.kind === 'openai' ? ATTACHED_TOTAL_TIMEOUT_MS : null,
     idleTimeoutMs: 60_000,
@@ -124,6 +128,13 @@ async function playLoad(
     await prepared.dispose();
   }
 }
+
+const slotsOf = ({ concurrency, thinkS }: LoadSpec) =>
+  concurrency === null ? undefined : { slots: concurrency, thinkNs: thinkS * NS_PER_S };
+
+/** The arrivals of a closed loop are a result: what is hashed is what they were. */
+const arrivalsSha256 = ({ requests, phases }: Pick<OpenLoadResult, 'requests' | 'phases'>): string =>
+  scheduleSha256(requests.scheduledNs, phases.startNs);
 
 /** Why a load was given up in which the server refused every request as wrong. */
 function refusalOf({ httpStatus, errorText }: RequestTable): string {
@@ -174,7 +185,7 @@ async function writeCell(
     slo: experiment.slo,
     phases: result.phases,
     scheduleLabel: plan.label,
-    scheduleSha256: plan.scheduleSha256,
+    scheduleSha256: cell.load.kind === 'closed' ? arrivalsSha256(result) : plan.scheduleSha256,
     promptsSha256: plan.promptsSha256,
     anchors: { start, end },
     client: result.client,

@@ -65,7 +65,7 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
     });
   }
   const label = arrivalsLabel({ seed: input.seed, repeat: input.repeat, load: load.id, attempt });
-  const arrivals = arrivalsOf(load, label, durationS, trace);
+  const arrivals = load.kind === 'closed' ? closedPool(load, durationS) : arrivalsOf(load, label, durationS, trace);
   const count = arrivals.length;
   const scheduledNs = new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
   scheduledNs.set(arrivals);
@@ -86,6 +86,19 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
     scheduleSha256: sha256(scheduledNs),
     promptsSha256: sha256(promptStart, promptIds),
   };
+}
+
+/** No server that answers in earnest takes less for a token, with the way to it and back. */
+const SHORTEST_TOKEN_S = 0.002;
+
+/**
+ * Requests for a closed loop, without times of their own: as many as it may send, else as many as it can.
+ * @throws ConfigError `too_many_requests`
+ */
+function closedPool(load: LoadSpec, durationS: number): Float64Array {
+  const slots = load.concurrency ?? 1;
+  const turnS = load.outputTokens * SHORTEST_TOKEN_S + load.thinkS;
+  return new Float64Array(load.requests ?? Math.ceil(slots * (durationS / turnS + 1)));
 }
 
 /** Lengths of each request: the trace's own, or one and the same for all. */

@@ -16,6 +16,7 @@ export interface RuleInput {
   readonly arrivals: readonly number[];
   readonly counts: WindowCounts;
   readonly latencies: WindowLatencies;
+  readonly meanInFlight: number;
   /** Scrapes of the server's metrics through the load. */
   readonly scrapes: readonly MetricSample[];
   /** Null: no samples were taken, or they cannot be read without a period and a power limit. */

@@ -4,6 +4,7 @@ import { NS_PER_MS } from '../../core/index.ts';
 import { type Finding, hit, notApplicable, notEvaluated, pass, type Rule, type RuleInput } from './rule.ts';
 
 const MAX_DRIFT_MS = 50;
+const MAX_SLOT_DEVIATION = 0.01;
 
 function clockStep({ facts }: RuleInput): Finding {
   const { start, end } = facts.anchors;
@@ -26,10 +27,16 @@ export const V22 = unmeasured('V22', 'foreign_process', 'X', 'the list of comput
 export const V23 = unmeasured('V23', 'ecc_or_fault', 'L', 'ECC counts and driver fault events', true);
 export const V26 = unmeasured('V26', 'soak_unstable', 'W', "the temperature of the block's first cell");
 export const V28 = unmeasured('V28', 'env_mismatch', 'X', 'a cell alone has no pair to compare with');
-export const V27: Rule = {
-  rule: 'V27',
-  code: 'concurrency',
-  act: 'X',
-  check: () => notApplicable('the load is an open loop'),
-};
+/** A loop that has sent all there was runs empty, so only one without an end holds its slots full. */
+function concurrency({ facts: { load }, meanInFlight }: RuleInput): Finding {
+  const { concurrency: slots, requests } = load;
+  if (load.kind !== 'closed' || slots === null) return notApplicable('the load is an open loop');
+  if (requests !== null) return notApplicable('the load ends with its last request, so its slots run empty');
+  const evidence = { slots, meanInFlight };
+  const off = Math.abs(meanInFlight - slots) / slots;
+  const text = `${meanInFlight.toFixed(2)} requests were in flight on average, in ${slots} slots`;
+  return off > MAX_SLOT_DEVIATION ? hit(evidence, text) : pass(evidence, text);
+}
+
+export const V27: Rule = { rule: 'V27', code: 'concurrency', act: 'X', check: concurrency };
 export const V29: Rule = { rule: 'V29', code: 'clock_step', act: 'W', check: clockStep };

@@ -48,6 +48,7 @@ function workPairs(view: CellView): Pair[] {
       `${load.kind}, ${load.rate === null ? `${count(load.concurrency ?? 0)} slots` : `${setting(load.rate)} req/s`}, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
     ],
     ['window', withUnit(m.windowS, 's')],
+    ['mean in flight', number(m.meanInFlight)],
     ['attempt', count(key.attempt)],
     ['arrivals in the window', `${count(m.arrivals)}, ${count(m.dispatched)} dispatched`],
     [
