@@ -48,7 +48,8 @@ export interface LoadFlags {
   readonly workers: number;
   readonly out?: string;
   readonly requestsCsv?: string;
-  readonly report: boolean;
+  readonly calibrate?: boolean;
+  readonly report?: boolean;
   readonly json?: boolean;
 }
 

@@ -27,7 +27,11 @@ export async function loadServer(flags: LoadFlags): Promise<number> {
     { experiment, text },
     { dir, pricePerHour: flags.price ?? null },
     async (options) => {
-      const result = await runExperiment({ ...options, reporter: withoutCells(options.reporter) });
+      const result = await runExperiment({
+        ...options,
+        ...(flags.calibrate ? {} : { calibration: { skipped: 'not asked for with --calibrate' } }),
+        reporter: withoutCells(options.reporter),
+      });
       const run = await openRun(result.dir);
       const [cell] = await run.cells();
       if (cell === undefined) return result;

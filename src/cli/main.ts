@@ -1,12 +1,9 @@
 // The front door: finds the command, runs it, prints one error in one place, and sets the exit code.
 
-import { enableCompileCache } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { isBenchError, messageOf } from '../core/errors.ts';
 import { COMMANDS, type CommandEntry } from './commands.ts';
 import { formatError } from './format-error.ts';
-
-enableCompileCache();
 
 const FOOTER = `
 Exit codes: 0 ok, 1 failed, 2 wrong use or config, 3 refused, 4 environment, 130/143 stopped by a signal.

@@ -92,3 +92,7 @@ export const PLAIN_LOAD = {
   endpoint: 'completions',
   ignoreEos: true,
 } as const satisfies Partial<LoadSpec>;
+
+/** What a load offers, in a few words: `8 slots`, `2.5 req/s`. */
+export const offerText = ({ rate, concurrency }: LoadSpec): string =>
+  rate === null ? `${concurrency} slots` : `${Number(rate.toPrecision(4))} req/s`;

@@ -47,9 +47,7 @@ function limitText(limitMs: number, summary: LatencySummary): string {
 }
 
 function offered({ load }: CellView['cell']): string {
-  return load.rate === null
-    ? `With ${count(load.concurrency ?? 0)} requests at a time`
-    : `At ${setting(load.rate)} requests per second`;
+  return load.rate === null ? `With ${load.concurrency} slots` : `At ${setting(load.rate)} requests per second`;
 }
 
 function sentenceOf(view: CellView): Inline[] {

@@ -11,6 +11,7 @@ import {
   type LaunchFile,
   launchId,
   messageOf,
+  offerText,
   sleep,
 } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
@@ -151,7 +152,7 @@ async function loads(
   for (const [position, cell] of plan.cells.entries()) {
     if (position > 0) await sleep(context.experiment.phases.gapS * 1000, loadSignal);
     const { load } = cell;
-    announcePhase(context, plan, `load ${load.id}`, load.warmupS + load.windowS + load.tailS, `${load.rate} req/s`);
+    announcePhase(context, plan, `load ${load.id}`, load.warmupS + load.windowS + load.tailS, offerText(load));
     const file = await runCell({ ...context, engine, control: draft.control, loadSignal }, cell);
     cells.push(file);
     addPhase(draft, `load ${load.id}`, file.phases.startNs, file.phases.drainEndNs);

@@ -20,7 +20,7 @@ export function checkRecords(
   checkPhases(files.requests, cell, table, found);
   for (let row = 0; row < table.count; row++) {
     checkTimes(files, table, row, found);
-    if (table.outcome[row] === OK) checkCompleted(files.requests, table, row, found);
+    if (table.outcome[row] === OK) checkCompleted(files.requests, cell.load.ignoreEos, table, row, found);
   }
   checkStates(files.requests, cell, table, found);
 }
@@ -42,26 +42,31 @@ function checkSchedule(file: string, cell: CellFile, table: RequestTable, found:
   });
   for (let row = 0; row < table.count; row++) {
     found.require(table.index[row] === row, file, `row ${row}: arrival index`, { got: table.index[row], want: row });
-    const ascends = row === 0 || table.scheduledNs[row]! >= table.scheduledNs[row - 1]!;
+    // The pauses of a closed loop's slots end in any order.
+    const ascends =
+      row === 0 || cell.load.kind === 'closed' || table.scheduledNs[row]! >= table.scheduledNs[row - 1]!;
     found.require(ascends, file, `row ${row}: scheduled before its predecessor`);
   }
 }
 
 function checkPhases(file: string, { phases, load }: CellFile, table: RequestTable, found: Findings): void {
   const { startNs, window, tailEndNs } = phases;
+  const planned = (seconds: number) => startNs + Math.round(seconds * NS_PER_S);
+  // A closed loop with a number of requests ends with the last of them.
+  const until = (atNs: number) => (load.requests === null ? atNs : Math.min(atNs, phases.drainEndNs));
   const want = {
-    windowStartNs: startNs + Math.round(load.warmupS * NS_PER_S),
-    windowEndNs: startNs + Math.round((load.warmupS + load.windowS) * NS_PER_S),
-    tailEndNs: startNs + Math.round((load.warmupS + load.windowS + load.tailS) * NS_PER_S),
+    windowStartNs: planned(load.warmupS),
+    windowEndNs: until(planned(load.warmupS + load.windowS)),
+    tailEndNs: until(planned(load.warmupS + load.windowS + load.tailS)),
   };
   const got = { windowStartNs: window.startNs, windowEndNs: window.endNs, tailEndNs };
   for (const key of ['windowStartNs', 'windowEndNs', 'tailEndNs'] as const) {
     found.numbersChecked++;
     found.require(Math.abs(got[key] - want[key]) <= 1, file, `phases: ${key}`, { got: got[key], want: want[key] });
   }
-  const last = table.scheduledNs[table.count - 1] ?? startNs;
+  const outside = table.scheduledNs.some((atNs) => atNs < startNs || atNs > tailEndNs);
   found.require(
-    (table.scheduledNs[0] ?? startNs) >= startNs && last <= tailEndNs,
+    !outside,
     file,
     'an arrival lies outside the load',
   );
@@ -89,7 +94,7 @@ function checkTimes(
 }
 
 /** An `ok` request has as many tokens as its events, and by METHOD 1.2 as many as it asked for. */
-function checkCompleted(file: string, table: RequestTable, row: number, found: Findings): void {
+function checkCompleted(file: string, exactLength: boolean, table: RequestTable, row: number, found: Findings): void {
   let tokens = 0;
   for (let event = table.eventStart[row]!; event < table.eventStart[row + 1]!; event++)
     tokens += table.eventTokens[event]!;
@@ -103,7 +108,7 @@ function checkCompleted(file: string, table: RequestTable, row: number, found: F
     ended: 'ok',
     tokens,
     requestedTokens: table.requestedTokens[row]!,
-    exactLength: true,
+    exactLength,
     finishReason: table.finishReason[row] ?? null,
   });
   found.require(state === 'completed', file, `row ${row}: outcome ok, but by its counts it is ${state}`);

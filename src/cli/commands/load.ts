@@ -48,7 +48,8 @@ export function configure(command: Command): void {
     .option('--workers <n>', 'threads that send the load', count, 1)
     .option('--out <dir>', 'capture; must be new or empty (default: results/raw/load-<UTC time>)')
     .option('--requests-csv <file>', 'one line per request, all phases, CLOCK_MONOTONIC ns')
-    .option('--no-report', 'do not write the report at the end')
+    .option('--calibrate', 'let the client prove its floor and ceiling first, about 10 s; without it the capture says so')
+    .option('--report', 'write the report at the end; `tokbench report` does it later')
     .option('--json', 'result as JSON on stdout')
     .addHelpText(
       'after',

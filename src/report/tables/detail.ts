@@ -1,6 +1,6 @@
 // Everything that one cell's file says in numbers: its own section of the report.
 
-import type { LatencySummary } from '../../core/index.ts';
+import { type LatencySummary, offerText } from '../../core/index.ts';
 import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
 import { energyAbsent } from '../words.ts';
@@ -45,7 +45,7 @@ function workPairs(view: CellView): Pair[] {
     ['status', statusReason === null ? status : `${status}: ${statusReason}`],
     [
       'load',
-      `${load.kind}, ${load.rate === null ? `${count(load.concurrency ?? 0)} slots` : `${setting(load.rate)} req/s`}, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
+      `${load.kind}, ${offerText(load)}, ${count(load.promptTokens)} prompt and ${count(load.outputTokens)} output tokens`,
     ],
     ['window', withUnit(m.windowS, 's')],
     ['mean in flight', number(m.meanInFlight)],
