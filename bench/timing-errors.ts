@@ -27,11 +27,16 @@ export interface TimingErrors {
   readonly ttftErrorFromDueMs: Summary;
   /** The same as the first, but from the scheduled instead of the dispatch time: the send lag is in it. */
   readonly ttftErrorFromScheduledMs: Summary;
+  /** The first less the server's read lag: its delay between having a request in the kernel and reading it. */
+  readonly ttftErrorLessReadLagMs: Summary;
+  readonly readLagMs: Summary;
   readonly sendLagMs: Summary;
   readonly gapMs: Summary;
   readonly truthGapMs: Summary;
   /** Mean gap, client less truth. */
   readonly gapErrorMs: number;
+  /** The same over the truth's mean gap, in percent. */
+  readonly gapErrorPercent: number;
   /** sqrt(max(0, client^2 - truth^2)) of the standard deviations of all gaps. */
   readonly gapExcessSigmaMs: number;
   /** Send less due time over all tokens: how late the server itself was. */
@@ -53,9 +58,12 @@ export function timingErrors(
     const whole = row?.status === 'ok' && row.sendsNs.length > 0 && row.sendsNs.length === request.eventAtNs.length;
     return whole ? [{ request, row }] : [];
   });
+  const stamped = pairs.flatMap(({ request, row }) =>
+    row.kernelNs === null ? [] : [{ request, row, kernelNs: row.kernelNs }],
+  );
   const ms = (pick: (pair: (typeof pairs)[number]) => number) => pairs.map((pair) => pick(pair) / NS_PER_MS);
   const truthTtft = ({ row }: (typeof pairs)[number]) => row.sendsNs[0]! - row.receivedNs;
-  const first = ({ request }: (typeof pairs)[number]) => request.eventAtNs[0]!;
+  const first = ({ request }: { readonly request: SeenRequest }) => request.eventAtNs[0]!;
   const gaps = summarize(pairs.flatMap(({ request }) => gapsMs(request.eventAtNs)));
   const truthGaps = summarize(pairs.flatMap(({ row }) => gapsMs(row.sendsNs)));
   return {
@@ -67,6 +75,12 @@ export function timingErrors(
       ms((pair) => first(pair) - pair.request.dispatchedNs - (pair.row.firstDueNs - pair.row.receivedNs)),
     ),
     ttftErrorFromScheduledMs: summarize(ms((pair) => first(pair) - pair.request.scheduledNs - truthTtft(pair))),
+    ttftErrorLessReadLagMs: summarize(
+      stamped.map(
+        (pair) => (first(pair) - pair.request.dispatchedNs - (pair.row.sendsNs[0]! - pair.kernelNs)) / NS_PER_MS,
+      ),
+    ),
+    readLagMs: summarize(stamped.map(({ row, kernelNs }) => (row.receivedNs - kernelNs) / NS_PER_MS)),
     sendLagMs: summarize(
       seen.flatMap(({ dispatchedNs, scheduledNs }) =>
         Number.isNaN(dispatchedNs) ? [] : [(dispatchedNs - scheduledNs) / NS_PER_MS],
@@ -75,6 +89,7 @@ export function timingErrors(
     gapMs: gaps,
     truthGapMs: truthGaps,
     gapErrorMs: gaps.mean - truthGaps.mean,
+    gapErrorPercent: (gaps.mean / truthGaps.mean - 1) * 100,
     gapExcessSigmaMs: excessSigma(gaps.sigma, truthGaps.sigma),
     serverLatenessMs: summarize(pairs.flatMap(({ row }) => latenessMs(row, itlMs))),
   };

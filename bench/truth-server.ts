@@ -1,6 +1,6 @@
-// The server whose timing is known: the mock engine on a fixed schedule, in a process of its own.
+// The server whose timing is known, in a process of its own: our C program, or the mock engine where nothing compiles C.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { claimPort } from '../src/engines/port.ts';
@@ -9,8 +9,11 @@ import { pinned } from './machine.ts';
 export interface TruthServerOptions {
   readonly ttftMs: number;
   readonly itlMs: number;
-  readonly logPath: string;
+  /** Null: nothing is logged. */
+  readonly logPath: string | null;
   readonly core: number | undefined;
+  /** Path of the compiled truth_server; null: the mock engine. */
+  readonly program: string | null;
 }
 
 export interface TruthServer {
@@ -19,47 +22,72 @@ export interface TruthServer {
   stop(): Promise<void>;
 }
 
-const READY = 'Application startup complete';
 const READY_LIMIT_MS = 20_000;
-const STOP_LIMIT_MS = 10_000;
+const STOP_LIMIT_MS = 30_000;
 
 /** @throws Error when it does not become ready, with what it said last. */
 export async function startTruthServer(options: TruthServerOptions): Promise<TruthServer> {
+  return options.program === null ? startMockEngine(options) : startProgram(options.program, options);
+}
+
+async function startProgram(program: string, options: TruthServerOptions): Promise<TruthServer> {
   const { ttftMs, itlMs, logPath, core } = options;
+  const args = [program, String(ttftMs), String(itlMs), ...(logPath === null ? [] : [logPath])];
+  const child = start(core, args);
+  const port = Number(await saying(child, 'stdout', /^(\d+)\n/));
+  return { port, stop: () => end(child) };
+}
+
+async function startMockEngine({ ttftMs, itlMs, logPath, core }: TruthServerOptions): Promise<TruthServer> {
   const port = await claimPort('127.0.0.1', 0);
-  const flags = { port, startupS: 0, ttftMs, itlMs, log: logPath };
+  const flags = { port, startupS: 0, ttftMs, itlMs, ...(logPath === null ? {} : { log: logPath }) };
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${kebab(name)}`, String(value)]);
   const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
-  const command = pinned(core, [process.execPath, ...process.execArgv, main, 'mock-engine', ...args]);
-  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = once(child, 'exit');
+  const child = start(core, [process.execPath, ...process.execArgv, main, 'mock-engine', ...args]);
+  child.stdout!.resume();
+  await saying(child, 'stderr', /(Application startup complete)/);
+  return { port, stop: () => end(child) };
+}
+
+function start(core: number | undefined, args: readonly string[]): ChildProcess {
+  const [command, ...rest] = pinned(core, args);
+  return spawn(command!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Waits until a stream of the child matches; resolves to the first group. */
+async function saying(child: ChildProcess, stream: 'stdout' | 'stderr', pattern: RegExp): Promise<string> {
   let said = '';
-  const ready = Promise.withResolvers<void>();
-  const giveUp = () => ready.reject(new Error(`the mock engine did not become ready: ${said.slice(-2000)}`));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  let complaint = '';
+  const ready = Promise.withResolvers<string>();
+  const giveUp = () => ready.reject(new Error(`the truth server did not become ready: ${complaint.slice(-2000)}`));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    complaint += text;
+  });
+  child[stream]!.setEncoding('utf8').on('data', (text: string) => {
     said += text;
-    if (said.includes(READY)) ready.resolve();
+    const match = pattern.exec(said);
+    if (match !== null) ready.resolve(match[1]!);
   });
   child.once('error', (error) => ready.reject(error));
-  exited.then(giveUp, giveUp);
+  child.once('exit', giveUp);
   const timer = setTimeout(giveUp, READY_LIMIT_MS);
   try {
-    await ready.promise;
+    return await ready.promise;
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
   } finally {
     clearTimeout(timer);
   }
-  return {
-    port,
-    async stop() {
-      const last = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
-      child.kill('SIGTERM');
-      await exited;
-      clearTimeout(last);
-    },
-  };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  const last = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+  child.kill('SIGTERM');
+  await exited;
+  clearTimeout(last);
 }
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
