@@ -5,7 +5,7 @@ import { completionsDialect } from '../src/engines/driver.ts';
 import { requestIdPrefix } from '../src/loadgen/body.ts';
 import { prepareOpenLoad } from '../src/loadgen/open.ts';
 import { answerParent } from './child.ts';
-import { cpuUs, peakRssMb, rssMb } from './process-cost.ts';
+import { peakRssMb, rssMb, type Spent, spending } from './process-cost.ts';
 import { expectedLatencyS, type LoadShape, planShape } from './shape.ts';
 
 export interface LoadQuestion {
@@ -18,17 +18,13 @@ export interface LoadQuestion {
   readonly rssEveryS: number | null;
 }
 
-export interface LoadAnswer {
+export interface LoadAnswer extends Spent {
   readonly requests: RequestTable;
   readonly startNs: number;
   /** Of every X-Request-Id: a dash and the arrival index follow. */
   readonly idPrefix: string;
   readonly scheduleSha256: string;
   readonly client: ClientEvidence;
-  /** User and system time of the whole process from its start to the load's end, all threads, us. */
-  readonly cpuUs: number;
-  /** The part of it from the load's start on. */
-  readonly playCpuUs: number;
   /** Most memory that the process ever had resident, MB. */
   readonly peakRssMb: number;
   /** Resident memory, MB, at each look. */
@@ -57,9 +53,9 @@ answerParent<LoadQuestion, LoadAnswer>(async ({ port, shape, workers, seed, orig
   });
   const looks: number[] = [];
   const looking = rssEveryS === null ? null : setInterval(() => looks.push(rssMb()), rssEveryS * 1000);
-  const before = cpuUs();
+  const spent = spending();
   const result = await prepared.start();
-  const after = cpuUs();
+  const cost = spent();
   if (looking !== null) clearInterval(looking);
   await prepared.dispose();
   return {
@@ -68,8 +64,7 @@ answerParent<LoadQuestion, LoadAnswer>(async ({ port, shape, workers, seed, orig
     idPrefix: requestIdPrefix(plan.label),
     scheduleSha256: plan.scheduleSha256,
     client: result.client,
-    cpuUs: after,
-    playCpuUs: after - before,
+    ...cost,
     peakRssMb: peakRssMb(),
     rssMb: looks,
   };

@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net';
 import { answerParent } from './child.ts';
 import { type PeerAnswer, type PeerQuestion, peerRequests } from './peer.ts';
-import { cpuUs } from './process-cost.ts';
+import { spending } from './process-cost.ts';
 import { planShape } from './shape.ts';
 
 const END = Buffer.from('0\r\n\r\n');
@@ -30,12 +30,12 @@ answerParent<PeerQuestion, PeerAnswer>(async ({ port, shape, seed }) => {
     }
     return true;
   }
-  const before = cpuUs();
+  const spent = spending();
   for (const [index, { bytes }] of requests.entries()) sockets[index]!.write(bytes);
   await over.promise;
-  const after = cpuUs();
+  const cost = spent();
   for (const socket of sockets) socket.destroy();
-  return { seen: [], reads, cpuUs: after, playCpuUs: after - before };
+  return { seen: [], reads, ...cost };
 });
 
 function openSocket(port: number, callback: (bytes: number) => boolean): Promise<Socket> {

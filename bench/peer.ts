@@ -3,6 +3,7 @@
 import { completionsDialect } from '../src/engines/driver.ts';
 import { requestBuilder, requestIdPrefix } from '../src/loadgen/body.ts';
 import type { RequestPlan } from '../src/workloads/plan.ts';
+import type { Spent } from './process-cost.ts';
 import type { LoadShape } from './shape.ts';
 import type { SeenRequest } from './timing-errors.ts';
 
@@ -13,13 +14,10 @@ export interface PeerQuestion {
   readonly originNs: bigint;
 }
 
-export interface PeerAnswer {
+export interface PeerAnswer extends Spent {
   readonly seen: readonly SeenRequest[];
   /** Socket reads that brought a part of an answer. */
   readonly reads: number;
-  /** Whole process from its start to the end of the load, and from the load's start on; us. */
-  readonly cpuUs: number;
-  readonly playCpuUs: number;
 }
 
 export interface PeerRequest {

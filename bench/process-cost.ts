@@ -2,6 +2,26 @@
 
 import { readFileSync } from 'node:fs';
 
+/** What playing a load took of a client's process. */
+export interface Spent {
+  /** User and system time of the whole process from its start to the load's end, all threads, us. */
+  readonly cpuUs: number;
+  /** The part of it from the load's start on. */
+  readonly playCpuUs: number;
+  /** Time that passed from the load's start to its end, s. */
+  readonly playS: number;
+}
+
+/** Starts to count; call what it returns at the end of the load. */
+export function spending(): () => Spent {
+  const before = cpuUs();
+  const began = performance.now();
+  return () => {
+    const after = cpuUs();
+    return { cpuUs: after, playCpuUs: after - before, playS: (performance.now() - began) / 1000 };
+  };
+}
+
 /** User and system time since the process began, us. */
 export function cpuUs(): number {
   const { user, system } = process.cpuUsage();

@@ -7,14 +7,13 @@ import { promisify } from 'node:util';
 import { openFileLimit, socketsNeeded } from '../src/loadgen/capacity.ts';
 import { pinned } from './machine.ts';
 import { type PeerAnswer, type PeerQuestion, type PeerRequest, peerRequests } from './peer.ts';
+import type { Spent } from './process-cost.ts';
 import { expectedLatencyS, type LoadShape, planShape } from './shape.ts';
 
 const PLAN_HEAD_BYTES = 16;
 
-interface Said {
+interface Said extends Spent {
   readonly startNs: string;
-  readonly cpuUs: number;
-  readonly playCpuUs: number;
   readonly reads: number;
 }
 
@@ -31,12 +30,10 @@ export async function playWithReader(
   const args = [program, String(port), planPath, String(socketsOf(shape, requests.length)), stampsPath];
   const [command, ...rest] = pinned(core, args);
   const { stdout } = await promisify(execFile)(command!, rest);
-  const { startNs, reads, cpuUs, playCpuUs } = JSON.parse(stdout) as Said;
+  const { startNs, ...said } = JSON.parse(stdout) as Said;
   return {
     seen: decodeStamps(readFileSync(stampsPath), requests, Number(BigInt(startNs) - originNs), originNs),
-    reads,
-    cpuUs,
-    playCpuUs,
+    ...said,
   };
 }
 

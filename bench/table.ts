@@ -9,8 +9,8 @@ import type { LoadShape } from './shape.ts';
 import { median, type Summary } from './statistics.ts';
 import type { ClientCost, TimingRow } from './timing.ts';
 
-const LABEL_WIDTH = 56;
-const CELL_WIDTH = 28;
+const LABEL_WIDTH = 54;
+const CELL_WIDTH = 31;
 /** Above this busy share the two sides of a load no longer have their cores to themselves. */
 const BUSY = 0.7;
 
@@ -76,6 +76,8 @@ export function timingText(
     cell('  against the due time (server lateness in it)', (row) => meanP50P99(row.ttftErrorFromDueMs)),
     cell('  from the scheduled time (send lag in it)', (row) => meanP50P99(row.ttftErrorFromScheduledMs)),
     cell('send lag: p50 / p99 / max', (row) => p50P99Max(row.sendLagMs)),
+    cell('tokens seen after they were sent: p50 / p99 / max', (row) => p50P99Max(row.seenLagMs)),
+    cell('  the last token of each request: mean / p50 / p99', (row) => meanP50P99(row.lastSeenLagMs)),
     cell('mean gap error', (row) => `${signed(row.gapErrorMs)} ms, ${signed(row.gapErrorPercent)} %`),
     cell('sigma of gaps: client / truth / excess', (row) =>
       slashed([row.gapMs.sigma, row.truthGapMs.sigma, row.gapExcessSigmaMs]),
@@ -123,10 +125,11 @@ function saturatedLines({ rounds, share }: Saturated): string[] {
     if (costs.length === 0) return 'no C compiler';
     const us = median(costs.map((cost) => cost.playCpuUsPerEvent));
     const perRead = median(costs.map((cost) => cost.events / cost.reads));
-    return `${us.toFixed(2)} us per event (${(1 / us).toFixed(3)} million per CPU s), ${perRead.toFixed(2)} events per read`;
+    const perS = median(costs.map((cost) => cost.eventsPerS));
+    return `${us.toFixed(2)} us per event (${(1 / us).toFixed(3)} million per CPU s), ${perRead.toFixed(2)} events per read, ${perS.toFixed(0)} events per s`;
   };
   return [
-    `Saturated: ${rounds.length} rounds of 1,000 streams, one event per packet, as fast as the server's core writes; CPU while playing`,
+    `Saturated: ${rounds.length} rounds of 1,000 streams, 100,000 events per second offered, one per packet; CPU while playing`,
     `  our client               ${middle(({ ours }) => ours)}`,
     `  Node reader, no parsing  ${middle(({ nodeReader }) => nodeReader)}`,
     `  C reader, no parsing     ${middle(({ cReader }) => cReader)}`,
@@ -144,7 +147,8 @@ function parseLine(label: string, { eventsPerCpuS, touchOnlyEventsPerCpuS }: Thr
 }
 
 const millions = (value: number): string => (value / 1e6).toFixed(2);
-const figure = (value: number, digits: number): string => (Number.isNaN(value) ? '-' : value.toFixed(digits));
+const figure = (value: number, digits: number): string =>
+  Number.isNaN(value) ? '-' : value.toFixed(Math.abs(value) >= 100 ? Math.min(1, digits) : digits);
 const signed = (value: number): string => (value < 0 ? '' : '+') + value.toFixed(4);
 const slashed = (values: readonly number[]): string =>
   values.every(Number.isNaN) ? '-' : `${values.map((value) => figure(value, 3)).join(' / ')} ms`;

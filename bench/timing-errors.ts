@@ -31,6 +31,9 @@ export interface TimingErrors {
   readonly ttftErrorLessReadLagMs: Summary;
   readonly readLagMs: Summary;
   readonly sendLagMs: Summary;
+  /** Receipt less send, over all tokens and over the last one of each request: how late the client's stamps are. */
+  readonly seenLagMs: Summary;
+  readonly lastSeenLagMs: Summary;
   readonly gapMs: Summary;
   readonly truthGapMs: Summary;
   /** Mean gap, client less truth. */
@@ -86,6 +89,8 @@ export function timingErrors(
         Number.isNaN(dispatchedNs) ? [] : [(dispatchedNs - scheduledNs) / NS_PER_MS],
       ),
     ),
+    seenLagMs: summarize(pairs.flatMap((pair) => seenLags(pair))),
+    lastSeenLagMs: summarize(pairs.map((pair) => seenLags(pair).at(-1)!)),
     gapMs: gaps,
     truthGapMs: truthGaps,
     gapErrorMs: gaps.mean - truthGaps.mean,
@@ -113,6 +118,9 @@ export function seenRequests(table: RequestTable, idOf: (index: number) => strin
 function gapsMs(atNs: ArrayLike<number>): number[] {
   return Array.from({ length: Math.max(0, atNs.length - 1) }, (_, i) => (atNs[i + 1]! - atNs[i]!) / NS_PER_MS);
 }
+
+const seenLags = ({ request, row }: { readonly request: SeenRequest; readonly row: TruthRow }): number[] =>
+  row.sendsNs.map((sentNs, token) => (request.eventAtNs[token]! - sentNs) / NS_PER_MS);
 
 function latenessMs({ sendsNs, firstDueNs }: TruthRow, itlMs: number): number[] {
   return sendsNs.map((sentNs, token) => (sentNs - firstDueNs) / NS_PER_MS - token * itlMs);

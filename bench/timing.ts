@@ -6,6 +6,7 @@ import { askChild } from './child.ts';
 import type { LoadAnswer, LoadQuestion } from './load-client.ts';
 import type { Pinning } from './machine.ts';
 import type { PeerAnswer, PeerQuestion } from './peer.ts';
+import type { Spent } from './process-cost.ts';
 import { playWithReader } from './raw-reader.ts';
 import type { LoadShape } from './shape.ts';
 import { type SeenRequest, seenRequests, type TimingErrors, timingErrors } from './timing-errors.ts';
@@ -29,6 +30,8 @@ export interface ClientCost {
   readonly cpuUsPerEvent: number;
   /** The same from the load's start on. */
   readonly playCpuUsPerEvent: number;
+  /** Over the whole load, from its start on. */
+  readonly eventsPerS: number;
 }
 
 export interface TimingRow extends TimingErrors, ClientCost {
@@ -86,8 +89,14 @@ export async function measurePeer(bench: Bench, peer: Peer, shape: LoadShape, se
   };
 }
 
-export function costOf(spent: { cpuUs: number; playCpuUs: number }, events: number, reads: number): ClientCost {
-  return { events, reads, cpuUsPerEvent: spent.cpuUs / events, playCpuUsPerEvent: spent.playCpuUs / events };
+export function costOf({ cpuUs, playCpuUs, playS }: Spent, events: number, reads: number): ClientCost {
+  return {
+    events,
+    reads,
+    cpuUsPerEvent: cpuUs / events,
+    playCpuUsPerEvent: playCpuUs / events,
+    eventsPerS: events / playS,
+  };
 }
 
 /** Events of one request that came with one read share its number. */

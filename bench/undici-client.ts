@@ -3,7 +3,7 @@
 import { type Dispatcher, Pool } from 'undici';
 import { answerParent } from './child.ts';
 import { type PeerAnswer, type PeerQuestion, type PeerRequest, peerRequests, START_DELAY_NS } from './peer.ts';
-import { cpuUs } from './process-cost.ts';
+import { spending } from './process-cost.ts';
 import { planShape } from './shape.ts';
 
 const END_OF_EVENT = '\n\n';
@@ -35,7 +35,7 @@ answerParent<PeerQuestion, PeerAnswer>(async ({ port, shape, seed, originNs }) =
     eventAtNs: [],
   }));
   let reads = 0;
-  const before = cpuUs();
+  const spent = spending();
   await new Promise<void>((resolve) => {
     let over = 0;
     const ended = () => {
@@ -71,12 +71,12 @@ answerParent<PeerQuestion, PeerAnswer>(async ({ port, shape, seed, originNs }) =
     };
     pace(flights, now, send);
   });
-  const after = cpuUs();
+  const cost = spent();
   await pool.close();
   const seen = flights.map(({ request, scheduledNs, dispatchedNs, ok, eventAtNs }) => {
     return { id: request.id, ok, scheduledNs, dispatchedNs, eventAtNs };
   });
-  return { seen, reads, cpuUs: after, playCpuUs: after - before };
+  return { seen, reads, ...cost };
 });
 
 /** Content events come first; what ends after them is usage and the end marker. */

@@ -396,7 +396,10 @@ static int open_listener(void) {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
   socklen_t size = sizeof address;
+  int on = 1;
   if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 4096) != 0) die("listen");
+  /* From here on the kernel stamps what arrives, also before a connection is accepted. */
+  setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
   if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) die("getsockname");
   printf("%d\n", ntohs(address.sin_port));
   fflush(stdout);

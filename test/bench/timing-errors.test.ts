@@ -54,6 +54,11 @@ describe('timing errors of one request', () => {
     expect(errors.ttftErrorFromScheduledMs.mean).toBeCloseTo(1.25, 9);
   });
 
+  test('a token is seen so long after it was sent', () => {
+    expect(errors.seenLagMs).toMatchObject({ count: 3, p50: 0.25, max: 0.5 });
+    expect(errors.lastSeenLagMs).toMatchObject({ count: 1, mean: 0.5 });
+  });
+
   test('gaps: mean error and the spread that only the client has', () => {
     // Client gaps 20, 21.25; truth 20, 21.
     expect(errors.gapErrorMs).toBeCloseTo(0.125, 9);
