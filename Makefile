@@ -1,6 +1,7 @@
 # The operator's front door. Every target does its own set-up; the work itself is in bin/tokbench and npm scripts.
 SHELL := /bin/sh
 OUT ?=
+ARGS ?=
 
 .PHONY: install demo test check bench streams vectors smoke-vllm crosscheck-vllm report clean help
 
@@ -23,8 +24,8 @@ test: install ## every test: types, lint, units, streams, vectors
 check: install ## types and lint only
 	npm run --silent check
 
-bench: install ## how exact and how cheap the client is, on this machine
-	npm run --silent bench
+bench: install ## how exact and how cheap the client is, on this machine; ARGS=--quick
+	npm run --silent bench -- $(ARGS)
 
 streams: install ## the stream cases alone
 	npm run --silent test:streams

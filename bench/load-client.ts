@@ -31,7 +31,7 @@ export interface LoadAnswer extends Spent {
   readonly rssMb: readonly number[];
 }
 
-export const HOST = '127.0.0.1';
+const HOST = '127.0.0.1';
 
 answerParent<LoadQuestion, LoadAnswer>(async ({ port, shape, workers, seed, originNs, rssEveryS }) => {
   const plan = planShape(shape, seed);

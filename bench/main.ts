@@ -36,7 +36,8 @@ async function run(flags: Flags): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'tokbench-bench-'));
   const programs = { truthServer: compileNative('truth_server'), rawReader: compileNative('raw_reader') };
   const bench: Bench = { folder, pinning: machine.pinning, ...programs };
-  process.stdout.write(`${headerText(machine)}\n  ${truthText(bench)}\n\n`);
+  const short = flags.quick === true ? '\n  quick: loads are short and played once' : '';
+  process.stdout.write(`${headerText(machine)}\n  ${truthText(bench)}${short}\n\n`);
   try {
     const minutes = flags['soak-minutes'];
     return minutes === undefined ? await measureAll(bench, machine, flags) : await soak(bench, minutes);

@@ -32,7 +32,9 @@ export async function writeSyntheticCapture(dir: string, size: CaptureSize): Pro
   const requests = syntheticRequests(size, startNs, tailEndNs);
   const rate = (size.requests / (tailEndNs - startNs)) * 1e9;
   const load = { ...base.load, rate, promptTokens: PROMPT_TOKENS, outputTokens: size.tokens };
-  const facts = { ...base, load, scheduleSha256: scheduleSha256(requests.scheduledNs, startNs) };
+  // Without a server there were no counters to scrape.
+  const server = { ...base.server, countersAtStart: null, countersAtEnd: null };
+  const facts = { ...base, load, server, scheduleSha256: scheduleSha256(requests.scheduledNs, startNs) };
   const gpu = goodSamples();
   const evidence = { facts, requests, gpu, metrics: [], idleLoaded: null, idleBare: null, pricePerHour: null };
   const manifest: ManifestFile = {
@@ -63,9 +65,7 @@ export async function writeSyntheticCapture(dir: string, size: CaptureSize): Pro
     failures: [],
   };
   const run = await createRun({ dir, manifest, configText: 'made up\n', origin: { now: () => 0 } });
-  const { countersAtStart, countersAtEnd } = facts.server;
-  const server = { ...facts.server, countersAtStart: countersAtStart && null, countersAtEnd: countersAtEnd && null };
-  const file = { ...facts, server, ...assessCell({ ...evidence, facts: { ...facts, server } }) };
+  const file = { ...facts, ...assessCell(evidence) };
   await run.writeCell({ file, requests, gpu, metrics: [], edges: { start: null, end: null } });
   await run.finish('interrupted', facts.anchors.end);
 }
