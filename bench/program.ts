@@ -34,7 +34,7 @@ export const WHOLE: Program = {
   burstRounds: 3,
   short: { ...STREAM, rate: 1000, windowS: 8, outputTokens: [1, 2, 3, 4] },
   shortRounds: 1,
-  saturated: { ...SATURATED, windowS: 4, outputTokens: [300] },
+  saturated: { ...SATURATED, windowS: 3.2, outputTokens: [300] },
   saturatedRounds: 3,
   memory: { ...AT_ONCE, atOnce: 1400 },
   samplerS: 10,
@@ -48,7 +48,7 @@ export const QUICK: Program = {
   fastRounds: 1,
   burstRounds: 1,
   short: { ...STREAM, rate: 1000, windowS: 3, outputTokens: [1, 2, 3, 4] },
-  saturated: { ...SATURATED, windowS: 2.5, outputTokens: [150] },
+  saturated: { ...SATURATED, windowS: 1.7, outputTokens: [150] },
   saturatedRounds: 1,
   samplerS: 3,
 };
