@@ -1,5 +1,6 @@
 // Everything that the bench measures, as it goes into the table and the JSON.
 
+import { median, type Summary } from '../src/analysis/summary.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { Machine } from './machine.ts';
 import type { ParseSpeed } from './parse-client.ts';
@@ -7,7 +8,6 @@ import type { Rederived } from './rederive.ts';
 import type { SamplerShare } from './sampler.ts';
 import type { Saturated } from './saturated.ts';
 import type { ScheduleIdentity } from './schedule-identity.ts';
-import { median, type Summary } from './statistics.ts';
 import type { TimingRow } from './timing.ts';
 
 export interface Figures {

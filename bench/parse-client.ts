@@ -1,10 +1,10 @@
 // Entry of the parser's process: events per second of CPU from bytes in memory to finished records, without a socket.
 
+import { median } from '../src/analysis/summary.ts';
 import { Exchange } from '../src/loadgen/request.ts';
 import { DONE_EVENT, tokenEvent, usageEvent } from '../src/sim/event-shapes.ts';
 import type { GenerationRequest } from '../src/sim/generation-request.ts';
 import { answerParent } from './child.ts';
-import { median } from './statistics.ts';
 
 export interface ParseSpeed {
   readonly bytesPerEvent: number;
@@ -83,7 +83,7 @@ function eventsPerCpuS(readAnswer: () => number): number {
 
 function parse(reads: readonly Buffer[]): number {
   const job = { index: 0, scheduledNs: 0, requestedTokens: TOKENS, promptTokensSent: 64, ignoreEos: true };
-  const exchange = new Exchange(job, { keepText: false });
+  const exchange = new Exchange(job, { keepText: false, shelf: { template: null } });
   let atNs = 0;
   for (const bytes of reads) exchange.read(bytes, bytes.length, atNs++);
   const { result } = exchange;

@@ -1,11 +1,11 @@
 // The other clients that the bench plays a load with, to have something to compare ours with in the same run.
 
+import type { SeenRequest } from '../src/analysis/timing-errors.ts';
 import { completionsDialect } from '../src/engines/driver.ts';
 import { requestBuilder, requestIdPrefix } from '../src/loadgen/body.ts';
 import type { RequestPlan } from '../src/workloads/plan.ts';
 import type { Spent } from './process-cost.ts';
 import type { LoadShape } from './shape.ts';
-import type { SeenRequest } from './timing-errors.ts';
 
 export interface PeerQuestion {
   readonly port: number;

@@ -1,11 +1,11 @@
 // What does an event cost when a core is the limit, beside a reader that does not look at what it reads?
 
+import { median } from '../src/analysis/summary.ts';
 import { askChild } from './child.ts';
 import type { LoadAnswer, LoadQuestion } from './load-client.ts';
 import type { PeerAnswer, PeerQuestion } from './peer.ts';
 import { playWithReader } from './raw-reader.ts';
 import { type LoadShape, planShape } from './shape.ts';
-import { median } from './statistics.ts';
 import { type Bench, type ClientCost, contentReads, costOf } from './timing.ts';
 import { startTruthServer } from './truth-server.ts';
 

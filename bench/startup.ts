@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { median } from './statistics.ts';
+import { median } from '../src/analysis/summary.ts';
 
 const RUNS = 5;
 

@@ -1,12 +1,12 @@
 // The figures as a person reads them.
 
+import { median, type Summary } from '../src/analysis/summary.ts';
 import { costRatio, type Figures } from './figures.ts';
 import type { Floor } from './floors.ts';
 import type { Machine } from './machine.ts';
 import type { Throughput } from './parse-client.ts';
 import type { Saturated } from './saturated.ts';
 import type { LoadShape } from './shape.ts';
-import { median, type Summary } from './statistics.ts';
 import type { ClientCost, TimingRow } from './timing.ts';
 
 const LABEL_WIDTH = 54;

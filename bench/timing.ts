@@ -2,6 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type SeenRequest, seenRequests, type TimingErrors, timingErrors } from '../src/analysis/timing-errors.ts';
+import { parseTruthLog } from '../src/analysis/truth-log.ts';
 import { askChild } from './child.ts';
 import type { LoadAnswer, LoadQuestion } from './load-client.ts';
 import type { Pinning } from './machine.ts';
@@ -9,8 +11,6 @@ import type { PeerAnswer, PeerQuestion } from './peer.ts';
 import type { Spent } from './process-cost.ts';
 import { playWithReader } from './raw-reader.ts';
 import type { LoadShape } from './shape.ts';
-import { type SeenRequest, seenRequests, type TimingErrors, timingErrors } from './timing-errors.ts';
-import { parseTruthLog } from './truth-log.ts';
 import { startTruthServer } from './truth-server.ts';
 
 /** What the measurements share. */

@@ -2,8 +2,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { claimPort } from '../src/engines/port.ts';
+import { selfCommand } from '../src/cli/self.ts';
+import { startTruthServer as startMockTruth, TRUTH_TOKEN_IDS } from '../src/runner/truth-server.ts';
 import { pinned } from './machine.ts';
 
 export interface TruthServerOptions {
@@ -34,19 +34,15 @@ async function startProgram(program: string, options: TruthServerOptions): Promi
   const { ttftMs, itlMs, logPath, core } = options;
   const args = [program, String(ttftMs), String(itlMs), ...(logPath === null ? [] : [logPath])];
   const child = start(core, args);
-  const port = Number(await saying(child, 'stdout', /^(\d+)\n/));
+  const port = Number(await portOf(child));
   return { port, stop: () => end(child) };
 }
 
 async function startMockEngine({ ttftMs, itlMs, logPath, core }: TruthServerOptions): Promise<TruthServer> {
-  const port = await claimPort('127.0.0.1', 0);
-  const flags = { port, startupS: 0, ttftMs, itlMs, ...(logPath === null ? {} : { log: logPath }) };
-  const args = Object.entries(flags).flatMap(([name, value]) => [`--${kebab(name)}`, String(value)]);
-  const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
-  const child = start(core, [process.execPath, ...process.execArgv, main, 'mock-engine', ...args]);
-  child.stdout!.resume();
-  await saying(child, 'stderr', /(Application startup complete)/);
-  return { port, stop: () => end(child) };
+  const wrap = (command: readonly string[]) => pinned(core, command);
+  const engine = { self: selfCommand(), tokenIds: TRUTH_TOKEN_IDS, ttftMs, itlMs, logPath, wrap };
+  const { endpoint, stop } = await startMockTruth(engine);
+  return { port: endpoint.port, stop };
 }
 
 function start(core: number | undefined, args: readonly string[]): ChildProcess {
@@ -54,8 +50,8 @@ function start(core: number | undefined, args: readonly string[]): ChildProcess 
   return spawn(command!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Waits until a stream of the child matches; resolves to the first group. */
-async function saying(child: ChildProcess, stream: 'stdout' | 'stderr', pattern: RegExp): Promise<string> {
+/** Waits for the first line of its output. */
+async function portOf(child: ChildProcess): Promise<string> {
   let said = '';
   let complaint = '';
   const ready = Promise.withResolvers<string>();
@@ -63,9 +59,9 @@ async function saying(child: ChildProcess, stream: 'stdout' | 'stderr', pattern:
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
   });
-  child[stream]!.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
     said += text;
-    const match = pattern.exec(said);
+    const match = /^(\d+)\n/.exec(said);
     if (match !== null) ready.resolve(match[1]!);
   });
   child.once('error', (error) => ready.reject(error));
@@ -89,5 +85,3 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
   clearTimeout(last);
 }
-
-const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -7,7 +7,7 @@ const SRC = resolve(import.meta.dirname, '../src');
 
 const MAY_IMPORT: Record<string, readonly string[]> = {
   core: [],
-  config: ['core'],
+  config: ['core', 'workloads'],
   workloads: ['core'],
   predict: ['core'],
   sim: ['core', 'predict'],

@@ -16,6 +16,7 @@ import { labelsOf } from './labels.ts';
 import { measureRequests } from './request-metrics.ts';
 import { evaluateRules, keepsValid } from './rules/evaluate.ts';
 import type { CellFacts } from './rules/rule.ts';
+import { lacksServerMetrics } from './rules/server.ts';
 import { windowLatencies } from './window-latency.ts';
 import { arrivalRows, countsUnverified, windowCounts } from './window-metrics.ts';
 
@@ -60,13 +61,17 @@ export function assessCell(input: CellEvidence): CellAssessment {
     pricePerHour,
   });
   const arrivals = arrivalRows(input.requests, window);
-  const rules = evaluateRules({ facts, requests, arrivals, counts, latencies, scrapes: input.metrics, gpu, energy });
+  const ruleInput = { facts, requests, arrivals, counts, latencies, scrapes: input.metrics, gpu, energy };
+  const rules = evaluateRules(ruleInput);
   return {
     metrics,
     windowEnergy: energy,
     rules,
     valid: facts.status === 'complete' && keepsValid(rules),
-    labels: labelsOf(facts.load, metrics, energy, input.requests),
+    labels: [
+      ...labelsOf(facts.load, metrics, energy, input.requests),
+      ...(lacksServerMetrics(ruleInput) ? ['no_server_metrics'] : []),
+    ],
   };
 }
 

@@ -1,11 +1,12 @@
 // Re-derives every stored number of a capture from its raw records, and checks every checksum.
 
 import { inspectSeals } from '../capture/checksums.ts';
-import { CHECKSUMS, cellPath, MANIFEST } from '../capture/layout.ts';
+import { CALIBRATION, CHECKSUMS, cellPath, MANIFEST } from '../capture/layout.ts';
 import { openRun, type RunReader } from '../capture/reader.ts';
 import { readSeals } from '../capture/seal-store.ts';
 import { parseSeals } from '../capture/seals.ts';
 import { type BenchError, isBenchError, launchId, messageOf } from '../core/index.ts';
+import { verifyCalibration } from './verify/calibration.ts';
 import { verifyCell } from './verify/cell.ts';
 import { Findings, type VerifyProblem } from './verify/findings.ts';
 import { verifyLaunches } from './verify/launches.ts';
@@ -60,6 +61,7 @@ async function verifyContent(run: RunReader, found: Findings): Promise<number> {
   const cells = (await guarded('cells', found, () => run.cells())) ?? [];
   const launches = (await guarded('launches', found, () => run.launches())) ?? [];
   await guarded('launches', found, () => verifyLaunches(run, launches, cells, found));
+  await guarded(CALIBRATION, found, () => verifyCalibration(run, found));
   await guarded('events.jsonl', found, () => run.events());
   for (const cell of cells) {
     const launch = launches.find(({ key }) => launchId(key) === launchId(cell.key)) ?? null;

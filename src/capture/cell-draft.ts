@@ -9,7 +9,7 @@ import { type Edges, encodeEdges } from './edges.ts';
 import { CELL_FILES, type CellFileName, cellPath } from './layout.ts';
 import { writeRequests } from './parquet-requests.ts';
 import { writeGpuSamples, writeMetricSamples } from './parquet-samples.ts';
-import { redactDeep, redactText } from './redact.ts';
+import { redactDeep, redactServerText } from './redact.ts';
 import { CELL_DOCUMENT, encodeDocument } from './schemas.ts';
 
 export interface CellInput {
@@ -26,7 +26,7 @@ function withoutSecrets(table: RequestTable): RequestTable {
   const seen = new Map<string, string>();
   const clean = (text: string | null): string | null => {
     if (text === null) return null;
-    const known = seen.get(text) ?? redactText(text).value;
+    const known = seen.get(text) ?? redactServerText(text);
     seen.set(text, known);
     return known;
   };

@@ -8,6 +8,8 @@ export const CONFIG = 'config.yaml';
 export const EVENTS = 'events.jsonl';
 export const CHECKSUMS = 'SHA256SUMS';
 export const ENVIRONMENT = 'env/environment.json';
+/** What the client proved about itself before the first launch. */
+export const CALIBRATION = 'env/calibration.json';
 export const LAUNCHES = 'launches';
 export const CELLS = 'cells';
 /** Derived files (report, figures): written after the run, sealed like everything else. */

@@ -3,6 +3,7 @@
 
 import { readdir, readFile, stat } from 'node:fs/promises';
 import {
+  type CalibrationFile,
   CaptureError,
   type CellFile,
   type CellKey,
@@ -23,7 +24,14 @@ import * as layout from './layout.ts';
 import { readRequests } from './parquet-requests.ts';
 import { readGpuSamples, readMetricSamples } from './parquet-samples.ts';
 import type { EnvironmentFile, EventLine } from './schema-run.ts';
-import { CELL_DOCUMENT, decodeDocument, ENVIRONMENT_DOCUMENT, LAUNCH_DOCUMENT, MANIFEST_DOCUMENT } from './schemas.ts';
+import {
+  CALIBRATION_DOCUMENT,
+  CELL_DOCUMENT,
+  decodeDocument,
+  ENVIRONMENT_DOCUMENT,
+  LAUNCH_DOCUMENT,
+  MANIFEST_DOCUMENT,
+} from './schemas.ts';
 import { readSeals } from './seal-store.ts';
 import { parseSeals } from './seals.ts';
 
@@ -117,6 +125,12 @@ export class RunReader {
   async environment(): Promise<EnvironmentFile | null> {
     const text = await orNull(this.#text(layout.ENVIRONMENT));
     return text === null ? null : decodeDocument(ENVIRONMENT_DOCUMENT, layout.ENVIRONMENT, text);
+  }
+
+  /** What the client proved about itself; null when the run did not get there. */
+  async calibration(): Promise<CalibrationFile | null> {
+    const text = await orNull(this.#text(layout.CALIBRATION));
+    return text === null ? null : decodeDocument(CALIBRATION_DOCUMENT, layout.CALIBRATION, text);
   }
 
   #path(relative: string): string {

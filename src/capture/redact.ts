@@ -20,7 +20,7 @@ const SECRETS: readonly RegExp[] = [
   /(\bBearer\s+)[A-Za-z0-9._~+/-]{8,}=*/gi,
   /(\bBasic\s+)[A-Za-z0-9+/]{12,}=*/g,
   /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:'"]*:[^\s/@'"]+(?=@)/gi,
-  /(\b[a-z0-9_-]*(?:api[_-]?key|secret[_-]?access[_-]?key|access[_-]?token|auth[_-]?token|hf[_-]?token|password|passwd|client[_-]?secret)["']?\s*[:=]\s*\[?["']?)(?!\[|redacted\]|null\b|none\b|true\b|false\b)[^\s"',;}\]&]{4,}/gi,
+  /(\b[a-z0-9_-]*(?:api[_-]?key|secret[_-]?access[_-]?key|access[_-]?token|auth[_-]?token|hf[_-]?token|password|passwd|client[_-]?secret)["']?\s*[:=]\s*\[?["']?)(?!\$\{|\[|redacted\]|null\b|none\b|true\b|false\b)[^\s"',;}\]&]{4,}/gi,
 ];
 
 /** Names of variables, keys and flags whose values are secrets whatever they look like. `max_tokens` is none. */
@@ -46,10 +46,34 @@ export interface Redacted<T> {
   readonly count: number;
 }
 
-/** Replaces everything in a text that has the shape of a secret. */
+/** Secrets that this process holds, in every form in which a server may quote them. */
+const known = new Set<string>();
+/** A shorter one may be a word of ours, and is replaced only in what a server said. */
+const UNMISTAKABLE = 8;
+
+/**
+ * From now on the value is replaced in what this process writes, whatever it looks like. For keys that are sent to a
+ * server: it may quote them in an error.
+ */
+export function rememberSecret(secret: string): void {
+  if (secret === '') return;
+  for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) known.add(form);
+}
+
+/** `redactText` for the words of a server, which may quote even a short key. */
+export function redactServerText(text: string): string {
+  return redactText([...known].reduce((clean, secret) => clean.replaceAll(secret, REDACTED), text)).value;
+}
+
+/** Replaces the secrets that this process holds, and everything in a text that has the shape of one. */
 export function redactText(text: string): Redacted<string> {
   let count = 0;
   let value = text;
+  for (const secret of known) {
+    if (secret.length < UNMISTAKABLE) continue;
+    count += value.split(secret).length - 1;
+    value = value.replaceAll(secret, REDACTED);
+  }
   for (const pattern of SECRETS) {
     value = value.replace(pattern, (_all, kept: string) => {
       count += 1;

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { EVENTS_TABLE, GPU_TABLE, METRICS_TABLE, REQUESTS_TABLE, type TableSchema } from './columns.ts';
 import { EDGES_SCHEMA } from './edges.ts';
+import { calibrationSchema } from './schema-calibration.ts';
 import { cellSchema } from './schema-cell.ts';
 import { environmentSchema, LOG_SCHEMA, launchSchema, manifestSchema } from './schema-run.ts';
 import { SEALS_SCHEMA } from './seals.ts';
@@ -32,6 +33,7 @@ the text \`"Infinity"\`: the latency of a request that never completed.
 \`\`\`
 manifest.json  config.yaml  events.jsonl  SHA256SUMS
 env/environment.json                   what of the machine could change a result; identities hashed, no secrets
+env/calibration.json                   floor and ceiling of the client, measured before the first launch
 idle/gpu-bare.parquet                  the board before any server start
 launches/<arm>__r<repeat>/
   launch.json  server.log  crash/
@@ -143,6 +145,7 @@ export function schemaDocument(): string {
     documentSection('launch.json', launchSchema),
     documentSection('cell.json', cellSchema),
     documentSection('env/environment.json', environmentSchema),
+    documentSection('env/calibration.json', calibrationSchema),
     tableSection('requests.parquet', REQUESTS_TABLE),
     tableSection('events.parquet', EVENTS_TABLE),
     tableSection('gpu.parquet, gpu-<part>.parquet', GPU_TABLE),

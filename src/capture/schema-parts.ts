@@ -57,6 +57,7 @@ export const loadSpec = z.strictObject({
   trace: nullable(z.strictObject({ path: z.string(), rateScale: z.number(), lengths: z.boolean() })),
   concurrency: nullable(z.number()).describe('slots of a closed loop'),
   thinkS: z.number().describe('pause of a slot between its requests'),
+  requests: nullable(z.number()).describe('a closed loop ends early after so many'),
   promptTokens: z.number().describe('of every prompt, or of the longest'),
   outputTokens: z.number().describe('asked of every answer, or of the longest'),
   lengths: nullable(lengths).describe('null: every request has exactly these lengths'),

@@ -33,7 +33,9 @@ export const launchSchema = z.strictObject({
   effective: free.describe('configuration read back from the server'),
   pid: nullable(z.number()),
   startTime: nullable(z.string()).describe('clock ticks since boot'),
-  canary: nullable(z.strictObject({ promptTokens: z.number(), outputTokens: z.number(), elapsedMs: z.number() })),
+  canary: nullable(
+    z.strictObject({ promptTokens: nullable(z.number()), outputTokens: nullable(z.number()), elapsedMs: z.number() }),
+  ),
   control,
   phases: z.array(z.strictObject({ name: z.string(), startNs: ns, endNs: ns })),
   soak: nullable(z.strictObject({ endedBy: z.enum(['steady', 'limit', 'no_power']), meansW: z.array(figure) })),

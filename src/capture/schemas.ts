@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import {
+  type CalibrationFile,
   CaptureError,
   type CellFile,
   fromJson,
@@ -11,6 +12,7 @@ import {
   toJson,
 } from '../core/index.ts';
 import { damaged, unsupportedVersion } from './failure.ts';
+import { calibrationSchema } from './schema-calibration.ts';
 import { cellSchema } from './schema-cell.ts';
 import { type EnvironmentFile, environmentSchema, launchSchema, manifestSchema } from './schema-run.ts';
 
@@ -44,6 +46,10 @@ export const LAUNCH_DOCUMENT: DocumentKind<LaunchFile> = {
 export const CELL_DOCUMENT: DocumentKind<CellFile> = {
   version: cellSchema.shape.schema.value,
   schema: inStep<CellFile>()(cellSchema),
+};
+export const CALIBRATION_DOCUMENT: DocumentKind<CalibrationFile> = {
+  version: calibrationSchema.shape.schema.value,
+  schema: inStep<CalibrationFile>()(calibrationSchema),
 };
 export const ENVIRONMENT_DOCUMENT: DocumentKind<EnvironmentFile> = {
   version: environmentSchema.shape.schema.value,

@@ -4,6 +4,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type Anchor,
+  type CalibrationFile,
   ConfigError,
   type GpuSampleTable,
   type LaunchKey,
@@ -20,7 +21,7 @@ import { LaunchWriter } from './launch-writer.ts';
 import * as layout from './layout.ts';
 import { writeGpuSamples } from './parquet-samples.ts';
 import { redactConfig, redactDeep } from './redact.ts';
-import { ENVIRONMENT_DOCUMENT, encodeDocument, MANIFEST_DOCUMENT } from './schemas.ts';
+import { CALIBRATION_DOCUMENT, ENVIRONMENT_DOCUMENT, encodeDocument, MANIFEST_DOCUMENT } from './schemas.ts';
 import { SealStore } from './seal-store.ts';
 import { removeSpools } from './spools.ts';
 
@@ -106,6 +107,11 @@ export class RunWriter {
     const file = environmentFile(bundle);
     await this.#put(layout.ENVIRONMENT, encodeDocument(ENVIRONMENT_DOCUMENT, layout.ENVIRONMENT, file));
     if (file.redactions > 0) this.event('secrets_redacted', { where: layout.ENVIRONMENT, count: file.redactions });
+  }
+
+  /** Writes env/calibration.json. */
+  async writeCalibration(file: CalibrationFile): Promise<void> {
+    await this.#put(layout.CALIBRATION, encodeDocument(CALIBRATION_DOCUMENT, layout.CALIBRATION, file));
   }
 
   /** Writes the samples of an idle board outside any launch, for example `bare`. */

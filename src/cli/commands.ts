@@ -25,6 +25,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/run.ts'),
   },
   {
+    name: 'load',
+    summary: 'one load against an OpenAI-compatible server that is already running',
+    group: 'main',
+    load: () => import('./commands/load.ts'),
+  },
+  {
+    name: 'calibrate',
+    summary: 'what this client adds to latencies and how much it can take, before a server is measured',
+    group: 'main',
+    load: () => import('./commands/calibrate.ts'),
+  },
+  {
     name: 'verify',
     summary: 'recompute every stored number of a capture and check every checksum',
     group: 'main',

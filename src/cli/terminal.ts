@@ -1,8 +1,10 @@
 // A run's progress on stderr: one line per step; on a terminal also a live line with what is left in time and money.
 
 import { styleText } from 'node:util';
+import { bottleneck, ratesText } from '../analysis/bottleneck.ts';
 import { type CellFile, cellId } from '../core/index.ts';
 import type { ProgressEvent, Reporter } from '../runner/progress.ts';
+import { calibrationSummary } from './calibration-lines.ts';
 
 export interface Terminal {
   readonly isTty: boolean;
@@ -37,6 +39,9 @@ export function terminalReporter(terminal: Terminal, pricePerHour: number | null
           line(
             `       ${event.launches} launches, about ${duration(etaS)}${money(etaS, pricePerHour)}, into ${event.dir}`,
           );
+          return;
+        case 'calibrated':
+          line(`${clock()} ${calibrationSummary(event.calibration)}`);
           return;
         case 'launch-started':
           line(`${clock()} ${paint('bold', `launch ${event.launch}`)} (${event.order + 1} of ${event.launches})`);
@@ -117,7 +122,13 @@ export function cellLines(cell: CellFile): string[] {
     `${cellId(cell.key)}: ${cell.valid ? 'valid' : 'NOT VALID'}${cell.status === 'complete' ? '' : ` (${cell.status})`}`,
     parts.join(', '),
     second.join(', '),
+    ...heldBack(cell),
   ];
+}
+
+function heldBack(cell: CellFile): string[] {
+  const cause = bottleneck(cell);
+  return cause === null ? [] : [`${ratesText(cell.metrics)}: ${cause.text}`];
 }
 
 function ms(value: number | null): string {

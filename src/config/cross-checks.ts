@@ -8,6 +8,7 @@ import {
   saltCounter,
   saltFits,
 } from '../core/index.ts';
+import { expectedArrivals } from '../workloads/arrivals.ts';
 import type { ConfigPath } from './document.ts';
 import type { CheckedConfig, ProblemList } from './sections.ts';
 
@@ -24,10 +25,13 @@ export function crossCheck(config: CheckedConfig, list: ProblemList): void {
   uniqueIds('loads', config.loadIds, list);
   controlsNeedABoard(config, list);
   worldsDoNotMix(config, list);
+  attachedIsLeftAlone(config, list);
   saltsFit(config, list);
   const { model } = config.sections;
   config.loads.forEach((load, index) => {
-    if (load && model) fitsModel(load, ['loads', index, 'promptTokens'], model.maxModelLen, list);
+    const { promptTokens, outputTokens } = load ?? {};
+    if (!model || promptTokens === undefined || outputTokens === undefined) return;
+    fitsModel({ promptTokens, outputTokens }, ['loads', index, 'promptTokens'], model.maxModelLen, list);
   });
 }
 
@@ -49,8 +53,23 @@ function controlsNeedABoard({ sections, arms }: CheckedConfig, list: ProblemList
 }
 
 function worldsDoNotMix({ sections }: CheckedConfig, list: ProblemList): void {
-  if (sections.engine?.kind !== 'vllm' || sections.gpu?.kind !== 'simulated') return;
+  if (!sections.engine || sections.engine.kind === 'mock' || sections.gpu?.kind !== 'simulated') return;
   list.value(['gpu', 'kind'], 'none or nvml: a real engine cannot put its load on a simulated GPU');
+}
+
+/** Nothing of a server that is not ours can be set, so its arms cannot differ in it. */
+function attachedIsLeftAlone({ sections, arms }: CheckedConfig, list: ProblemList): void {
+  const { engine } = sections;
+  if (engine?.kind !== 'openai') return;
+  if (engine.apiKeyEnv !== null && engine.apiKeyFile !== null) {
+    list.value(['engine', 'apiKeyFile'], 'either apiKeyEnv or apiKeyFile');
+  }
+  arms.forEach((arm, index) => {
+    for (const key of ['engineArgs', 'engineEnv'] as const) {
+      if (arm && Object.keys(arm[key]).length > 0)
+        list.value(['arms', index, key], 'nothing: the server is running already');
+    }
+  });
 }
 
 function saltsFit({ sections, loads }: CheckedConfig, list: ProblemList): void {
@@ -80,12 +99,11 @@ function fitsModel(
 
 /** Checks of a load whose phases are known: some requests must arrive, and all of them must fit into a plan. */
 export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemList): void {
-  const { rate: perS } = load;
-  if (perS === null) return;
-  const expected = perS * (load.warmupS + load.windowS + load.tailS);
+  const expected = expectedArrivals(load, load.warmupS + load.windowS + load.tailS);
+  if (expected === null) return;
   const atMost = expected + COUNT_MARGIN * Math.sqrt(expected);
-  const rate = [...path, 'rate'];
-  if (perS * load.windowS < 1) {
+  const rate = [...path, load.kind === 'phased' ? 'steps' : load.kind === 'trace' ? 'trace' : 'rate'];
+  if ((load.rate ?? 0) * load.windowS < 1) {
     list.value(rate, `at least one arrival in the window of ${load.windowS} s`);
   } else if (atMost > REQUESTS_PER_ATTEMPT) {
     list.value(rate, `fewer arrivals: ${Math.ceil(expected)} over the load, and ${REQUESTS_PER_ATTEMPT} is the most`);
@@ -102,6 +120,7 @@ export function checkSoak(
   list: ProblemList,
 ): void {
   const path = ['phases', 'soak'];
+  if (soak.maxS === 0 && soak.minS === 0) return;
   if (soak.concurrency > limits.maxSeqs) {
     list.value([...path, 'concurrency'], `at most engine.maxSeqs, ${limits.maxSeqs}`);
   }

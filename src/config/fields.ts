@@ -1,7 +1,7 @@
 // The kinds of value that a config holds; each one's only message is what it expects, in words.
 
 import { z } from 'zod';
-import { type EngineArgs, ID_PATTERN } from '../core/index.ts';
+import { type EngineArgs, ID_PATTERN, parseServerUrl } from '../core/index.ts';
 
 /** Text before the list of known keys in the message of an unknown key. */
 export const KNOWN_KEYS = 'known keys: ';
@@ -91,3 +91,45 @@ export const engineEnv = namedValues(
     (value) => (typeof value === 'string' && !value.includes('\0')) || Number.isSafeInteger(value),
   ).transform(String),
 );
+
+export const flag = (what: string): z.ZodType<boolean> =>
+  leaf(`true or false (${what})`, (value) => typeof value === 'boolean');
+
+export const variableName = (what: string): z.ZodType<string> =>
+  leaf(`a name of letters, digits and _ (${what})`, (value) => typeof value === 'string' && ENV_NAME.test(value));
+
+export const baseUrl = leaf<string>(
+  'the URL of a server such as http://127.0.0.1:8000 or https://gateway.example/base/v1, without password or query',
+  (value) => typeof value === 'string' && typeof parseServerUrl(value) !== 'string',
+);
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Set by the client itself, or decided by the connection. */
+const OWN_HEADERS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'content-type', 'accept']);
+const SECRET_HEADER = /auth|cookie|key|token|secret|password|credential/i;
+const VARIABLE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/;
+
+/** True when the value of such a header must come from the environment. */
+export const isSecretHeader = (name: string): boolean => SECRET_HEADER.test(name);
+
+/** Further request headers: values of secret ones only as `${NAME}` of an environment variable. */
+export const requestHeaders = z
+  .record(
+    leaf<string>(
+      'a header name that the client does not set itself',
+      (name) => typeof name === 'string' && HEADER_NAME.test(name) && !OWN_HEADERS.has(name.toLowerCase()),
+    ),
+    leaf<string>('one line of text', (value) => typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)),
+    { error: 'a mapping of header names to values' },
+  )
+  .superRefine((headers, context) => {
+    for (const [name, value] of Object.entries(headers)) {
+      if (!isSecretHeader(name) || VARIABLE.test(value)) continue;
+      const message =
+        'no secrets: this file is kept beside every result. Write \u0024{NAME} of an environment variable';
+      context.addIssue({ code: 'custom', path: [name], message });
+    }
+  });
+
+export const jsonObject = (what: string): z.ZodType<Readonly<Record<string, unknown>>> =>
+  leaf(`a mapping (${what})`, (value) => typeof value === 'object' && value !== null && !Array.isArray(value));

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { ConfigError, type Experiment, messageOf } from '../core/index.ts';
+import { arriving } from './arrival-keys.ts';
 import { checkLoadSize, checkSoak, crossCheck } from './cross-checks.ts';
 import { readDocument } from './document.ts';
 import { launchPhases, loadPhases, PhaseJudge } from './phases.ts';
@@ -43,28 +44,37 @@ export function parseExperiment(text: string, path: string): Experiment {
   const list = new ProblemList(document);
   const checked = checkSections(document, list);
   crossCheck(checked, list);
-  const experiment = complete(checked, list);
+  const folder = dirname(resolve(path));
+  const experiment = complete(checked, folder, list);
   if (experiment === null || list.problems.length > 0) throw configError('config_invalid', path, list.problems);
-  return resolvePaths(experiment, dirname(resolve(path)));
+  return resolvePaths(experiment, folder);
 }
 
 /** The experiment with all defaults; null when a section had problems. Adds the problems of phase lengths. */
-function complete({ sections, arms, loads }: CheckedConfig, list: ProblemList): Experiment | null {
+function complete({ sections, arms, loads }: CheckedConfig, folder: string, list: ProblemList): Experiment | null {
   const { schema, name, seed, profile, repeats, slo, sensitivitySlos, model, engine, gpu, loadWorkers } = sections;
   const { phases, crosscheck } = sections;
   if (!profile || !slo || !sensitivitySlos) return null;
   const judge = new PhaseJudge(profile, list);
   const slos = { primary: slo, sensitivity: sensitivitySlos };
   const loadSpecs = loads.map((load, index) => {
-    if (load === undefined) return undefined;
-    const spec = loadPhases(load, ['loads', index], slos, profile, judge);
-    checkLoadSize(spec, ['loads', index], list);
+    const path = ['loads', index];
+    const offered = load && arriving(load, path, folder, model?.maxModelLen ?? Number.POSITIVE_INFINITY, list);
+    if (!load || !offered) return undefined;
+    const spec = loadPhases(load, offered, path, slos, profile, judge);
+    checkLoadSize(spec, path, list);
     return spec;
   });
-  const first = loads.find((load) => load !== undefined);
+  const first = loadSpecs.find((load) => load !== undefined);
   if (!phases || !engine || !gpu || !model || !first) return null;
   const { promptTokens, outputTokens } = first;
-  const phaseSpec = launchPhases(phases, { concurrency: engine.maxSeqs, promptTokens, outputTokens }, gpu, judge);
+  const phaseSpec = launchPhases(
+    phases,
+    { concurrency: engine.maxSeqs, promptTokens, outputTokens },
+    gpu,
+    engine,
+    judge,
+  );
   checkSoak(phaseSpec, phases.soak, { maxModelLen: model.maxModelLen, maxSeqs: engine.maxSeqs }, list);
   if (!schema || !name || seed === undefined || !repeats || !loadWorkers || crosscheck === undefined) return null;
   return {

@@ -1,6 +1,15 @@
 // How long each phase lasts: the method's defaults and minima (METHOD 1.1, 1.10, 1.11), and what was shortened.
 
-import { type GpuSpec, type LoadSpec, type PhaseSpec, PLAIN_LOAD, type Profile, type Slo } from '../core/index.ts';
+import {
+  type EngineSpec,
+  type GpuSpec,
+  type LoadSpec,
+  type PhaseSpec,
+  PLAIN_LOAD,
+  type Profile,
+  type Slo,
+} from '../core/index.ts';
+import type { Arriving } from './arrival-keys.ts';
 import type { ConfigPath } from './document.ts';
 import type { LoadInput, Sections } from './schema.ts';
 import type { ProblemList } from './sections.ts';
@@ -46,22 +55,25 @@ const spanS = (slo: Slo, tokens: number): number => (slo.ttftMs + (tokens - 1) *
 /** Warm-up, window, tail and drain of a load (METHOD 1.1); the loosest SLO sizes the tail. */
 export function loadPhases(
   load: LoadInput,
+  { part, promptTokens, outputTokens }: Arriving,
   path: ConfigPath,
   slos: { readonly primary: Slo; readonly sensitivity: readonly Slo[] },
   profile: Profile,
   judge: PhaseJudge,
 ): LoadSpec {
-  const { id, rate, outputTokens } = load;
+  const { id } = load;
   const loosestS = Math.max(...[slos.primary, ...slos.sensitivity].map((slo) => spanS(slo, outputTokens)));
-  const windowS = Math.min(WINDOW_CEILING_S, Math.max(WINDOW_FLOOR_S[profile], WINDOW_ARRIVALS / rate));
+  const windowS = Math.min(
+    WINDOW_CEILING_S,
+    Math.max(WINDOW_FLOOR_S[profile], part.rate === null ? 0 : WINDOW_ARRIVALS / part.rate),
+  );
   const length = (name: string, key: string, given: number | undefined, minimumS: number) =>
     judge.length(`load ${id} ${name}`, [...path, key], given, minimumS);
   return {
     ...PLAIN_LOAD,
     id,
-    kind: load.kind,
-    rate,
-    promptTokens: load.promptTokens,
+    ...part,
+    promptTokens,
     outputTokens,
     warmupS: length(
       'warm-up',
@@ -75,19 +87,25 @@ export function loadPhases(
   };
 }
 
-/** The phases around the loads. Without a GPU there is no idle power to measure, so its phases default to 0. */
+/**
+ * The phases around the loads. Without a GPU there is no idle power to measure, so its phases default to 0; and a server
+ * that was running already is neither cold nor judged by its power then, so it needs no soak.
+ */
 export function launchPhases(
   given: NonNullable<Sections['phases']>,
   defaults: { readonly concurrency: number; readonly promptTokens: number; readonly outputTokens: number },
   gpu: GpuSpec,
+  engine: Pick<EngineSpec, 'kind'>,
   judge: PhaseJudge,
 ): PhaseSpec {
   const { soak } = given;
   const energy = gpu.kind === 'none' ? 0 : 1;
   const at = (...keys: string[]) => ['phases', ...keys];
   const bareIdleS = judge.length('bare idle', at('bareIdleS'), given.bareIdleS, energy * IDLE_S.bare);
-  const minS = judge.length('soak min', at('soak', 'minS'), soak.minS, SOAK_S.min);
-  const maxS = judge.length('soak max', at('soak', 'maxS'), soak.maxS ?? Math.max(SOAK_S.max, minS), SOAK_S.max);
+  const warm = engine.kind === 'openai' && energy === 0 ? 0 : 1;
+  const minS = judge.length('soak min', at('soak', 'minS'), soak.minS, warm * SOAK_S.min);
+  const longestS = minS === 0 ? 0 : Math.max(SOAK_S.max, minS);
+  const maxS = judge.length('soak max', at('soak', 'maxS'), soak.maxS ?? longestS, warm * SOAK_S.max);
   const compareS = judge.length('soak compare', at('soak', 'compareS'), soak.compareS, SOAK_S.compare);
   return {
     bareIdleS,

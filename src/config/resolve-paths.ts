@@ -1,21 +1,31 @@
 // Paths in a config count from the file's own folder, so that a run does not depend on where it was started.
 
 import { resolve } from 'node:path';
-import type { Experiment } from '../core/index.ts';
+import type { EngineSpec, Experiment } from '../core/index.ts';
 
 /** Programs with a slash are paths (else names on the PATH); models and tokenizers are, when they start with a dot. */
 export function resolvePaths(experiment: Experiment, folder: string): Experiment {
-  const program = (value: string) => (value.includes('/') ? resolve(folder, value) : value);
+  const program = (value: string) => programPath(value, folder);
   const data = (value: string) => (/^\.\.?(\/|$)/.test(value) ? resolve(folder, value) : value);
   const { engine, model, crosscheck } = experiment;
   return {
     ...experiment,
     model: { ...model, path: data(model.path) },
-    engine: engine.kind === 'vllm' ? { ...engine, command: program(engine.command) } : engine,
+    engine: engineWithPaths(engine, folder),
     crosscheck: crosscheck && {
       ...crosscheck,
       command: program(crosscheck.command),
       tokenizer: data(crosscheck.tokenizer),
     },
   };
+}
+
+const programPath = (value: string, folder: string): string => (value.includes('/') ? resolve(folder, value) : value);
+
+function engineWithPaths(engine: EngineSpec, folder: string): EngineSpec {
+  const file = (path: string | null) => (path === null ? null : resolve(folder, path));
+  if (engine.kind === 'vllm') return { ...engine, command: programPath(engine.command, folder) };
+  if (engine.kind !== 'openai') return engine;
+  const { apiKeyFile, caFile, tokenizer } = engine;
+  return { ...engine, apiKeyFile: file(apiKeyFile), caFile: file(caFile), tokenizer: file(tokenizer) };
 }

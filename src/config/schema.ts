@@ -8,7 +8,23 @@ import {
   EXPERIMENT_SCHEMA,
   SALT_TOKENS,
 } from '../core/index.ts';
-import { count, engineArgs, engineEnv, identifier, mapping, number, oneOf, seconds, text } from './fields.ts';
+import { arrivalKeys } from './arrival-keys.ts';
+import {
+  baseUrl,
+  count,
+  engineArgs,
+  engineEnv,
+  flag,
+  identifier,
+  jsonObject,
+  mapping,
+  number,
+  oneOf,
+  requestHeaders,
+  seconds,
+  text,
+  variableName,
+} from './fields.ts';
 
 const MAX_TOKENS = 1_000_000;
 const MAX_SEQS = 65_536;
@@ -61,8 +77,21 @@ const engine = z.discriminatedUnion(
       readinessTimeoutS: seconds('longest wait until the server is ready', { min: 1 }).default(600),
       command: text('the vllm program: a path, or a name on the PATH').default('vllm'),
     }),
+    mapping({
+      kind: z.literal('openai'),
+      baseUrl,
+      apiKeyEnv: variableName('environment variable that holds the API key').nullable().default(null),
+      apiKeyFile: text('file that holds the API key').nullable().default(null),
+      headers: requestHeaders.default({}),
+      caFile: text('PEM file of authorities to trust').nullable().default(null),
+      insecure: flag('accept any certificate').default(false),
+      tokenizer: text('tokenizer file, for servers that take no token ids').nullable().default(null),
+      extraBody: jsonObject('fields added to every request body').default({}),
+      maxSeqs: engineCommon.maxSeqs,
+      readinessTimeoutS: seconds('longest wait for an answer to the canary', { min: 1 }).default(60),
+    }),
   ],
-  { error: 'a mapping whose kind is mock or vllm' },
+  { error: 'a mapping whose kind is mock, vllm or openai' },
 );
 
 const gpu = z.discriminatedUnion(
@@ -97,12 +126,11 @@ export const armSchema = mapping({
 /** One entry of `loads`. */
 export const loadSchema = mapping({
   id: identifier('the name of the load'),
-  kind: oneOf('poisson').default('poisson'),
-  rate: number('arrivals per second', { above: 0, max: 1_000_000 }),
-  promptTokens,
-  outputTokens,
+  ...arrivalKeys,
+  promptTokens: promptTokens.optional(),
+  outputTokens: outputTokens.optional(),
   warmupS: seconds('warm-up').optional(),
-  windowS: seconds('measured window', { min: 1 }).optional(),
+  windowS: seconds('measured window', { min: 0.01 }).optional(),
   tailS: seconds('tail').optional(),
   drainS: seconds('drain').optional(),
 });
@@ -111,8 +139,8 @@ const soak = mapping({
   concurrency: count('requests in flight', 1, MAX_SEQS).optional(),
   promptTokens: promptTokens.optional(),
   outputTokens: outputTokens.optional(),
-  minS: seconds('shortest soak', { min: 1 }).optional(),
-  maxS: seconds('longest soak', { min: 1 }).optional(),
+  minS: seconds('shortest soak').optional(),
+  maxS: seconds('longest soak; 0 leaves it out').optional(),
   compareS: seconds('each of the two spans compared', { min: 1 }).optional(),
 });
 

@@ -42,6 +42,11 @@ export class ProblemList {
     this.key(path, `unknown key.${hint} Expected one of ${known.join(', ')}`);
   }
 
+  /** Something is wrong with the value at `path` already. */
+  has(path: ConfigPath): boolean {
+    return this.problems.some(({ text }) => text.startsWith(`${pathText(path)}:`));
+  }
+
   /** Line of the value at `path`, to point at it from another problem. */
   lineOf(path: ConfigPath): number {
     return this.#document.position(path, 'value').line;

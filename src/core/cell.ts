@@ -40,6 +40,7 @@ export interface ClientEvidence {
 
 /** Server counters at the two edges of a load, from drained scrapes (V17-V19, reconciliation). */
 export interface ServerEvidence {
+  /** Null: the server was running already and is not ours, so nothing is known of its process. */
   readonly pid: number | null;
   /** /proc start time of the leader, clock ticks since boot, as text. */
   readonly startTimeAtStart: string | null;
@@ -235,7 +236,11 @@ export interface LaunchFile {
   readonly effective: Readonly<Record<string, unknown>>;
   readonly pid: number | null;
   readonly startTime: string | null;
-  readonly canary: { readonly promptTokens: number; readonly outputTokens: number; readonly elapsedMs: number } | null;
+  readonly canary: {
+    readonly promptTokens: number | null;
+    readonly outputTokens: number | null;
+    readonly elapsedMs: number;
+  } | null;
   readonly control: ControlEvidence;
   readonly phases: readonly NamedInterval[];
   readonly soak: { readonly endedBy: 'steady' | 'limit' | 'no_power'; readonly meansW: readonly number[] } | null;

@@ -8,6 +8,12 @@ export interface EngineEndpoint {
   readonly tls?: TlsSpec;
 }
 
+/** The host as URLs and the Host field want it: an IPv6 address in brackets, whether or not it was given in them. */
+export function hostInUrl(host: string): string {
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  return bare.includes(':') ? `[${bare}]` : bare;
+}
+
 /** How a server's certificate is checked. */
 export interface TlsSpec {
   /** PEM of authorities to trust instead of the system's. */
@@ -47,3 +53,6 @@ export const VLLM_METRICS: MetricNames = {
   running: 'vllm:num_requests_running',
   waiting: 'vllm:num_requests_waiting',
 };
+
+/** Start of the server's process, seconds since the epoch, where its metrics tell. */
+export const PROCESS_START_METRIC = 'process_start_time_seconds';

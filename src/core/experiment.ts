@@ -43,7 +43,32 @@ export interface VllmEngineSpec extends EngineCommon {
   readonly command: string;
 }
 
-export type EngineSpec = MockEngineSpec | VllmEngineSpec;
+/** An engine that a launch starts and stops. */
+export type LaunchedEngineSpec = MockEngineSpec | VllmEngineSpec;
+
+/** A server that is already running, wherever it is: attached to, never started or stopped. */
+export interface OpenAiEngineSpec {
+  readonly kind: 'openai';
+  /** `http[s]://host[:port][/base]`, with or without the final `/v1`. */
+  readonly baseUrl: string;
+  /** Name of the environment variable, or file, that holds the API key: the key itself is never kept. */
+  readonly apiKeyEnv: string | null;
+  readonly apiKeyFile: string | null;
+  /** Further request headers; `${NAME}` in a value stands for an environment variable. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** PEM file of authorities to trust instead of the system's. */
+  readonly caFile: string | null;
+  /** Accepts any certificate. */
+  readonly insecure: boolean;
+  /** Tokenizer file that turns ids into text where the server takes no ids. */
+  readonly tokenizer: string | null;
+  /** Merged into every request body, last. */
+  readonly extraBody: Readonly<Record<string, unknown>>;
+  readonly maxSeqs: number;
+  readonly readinessTimeoutS: number;
+}
+
+export type EngineSpec = LaunchedEngineSpec | OpenAiEngineSpec;
 
 export type GpuSpec =
   | { readonly kind: 'none' }
@@ -62,7 +87,7 @@ export interface ArmSpec {
   readonly powerCapW: number | null;
 }
 
-/** Closed loop at `concurrency` slots until power is steady (METHOD 1.11). */
+/** Closed loop at `concurrency` slots until power is steady (METHOD 1.11); `maxS` 0 leaves it out. */
 export interface SoakSpec {
   readonly concurrency: number;
   readonly promptTokens: number;
@@ -110,3 +135,6 @@ export interface Experiment {
   readonly loadWorkers: number;
   readonly crosscheck: CrosscheckSpec | null;
 }
+
+/** An experiment whose engine is started by us. */
+export type LaunchedExperiment = Experiment & { readonly engine: LaunchedEngineSpec };

@@ -1,5 +1,6 @@
 // The words of the house. The only barrel: core is imported by everyone and imports nothing of ours.
 
+export * from './calibration.ts';
 export * from './cell.ts';
 export * from './dialect.ts';
 export * from './errors.ts';
@@ -10,6 +11,7 @@ export * from './load.ts';
 export * from './outcome.ts';
 export * from './requests.ts';
 export * from './salt.ts';
+export * from './server-url.ts';
 export * from './sim-protocol.ts';
 export * from './slo.ts';
 export * from './telemetry.ts';

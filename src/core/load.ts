@@ -61,6 +61,8 @@ export interface LoadSpec {
   /** Slots of a closed loop, and the pause of a slot between its requests. */
   readonly concurrency: number | null;
   readonly thinkS: number;
+  /** A closed loop ends early once so many requests were sent and ended; null for no limit. */
+  readonly requests: number | null;
   /** Tokens of every prompt, or of the longest one when `lengths`, a trace or a file says more. */
   readonly promptTokens: number;
   readonly outputTokens: number;
@@ -84,12 +86,9 @@ export const PLAIN_LOAD = {
   trace: null,
   concurrency: null,
   thinkS: 0,
+  requests: null,
   lengths: null,
   prompts: { kind: 'ids', sharedPrefixShare: 0 },
   endpoint: 'completions',
   ignoreEos: true,
 } as const satisfies Partial<LoadSpec>;
-
-/** Arrivals that a load is expected to have within `spanS`; null for a closed loop. */
-export const expectedArrivals = (load: LoadSpec, spanS: number): number | null =>
-  load.rate === null ? null : load.rate * spanS;

@@ -21,11 +21,12 @@ export function canaryBody(dialect: Dialect, prompt: readonly number[], maxToken
   return { ...dialect.fields, prompt, max_tokens: maxTokens };
 }
 
-const asRecord = (value: unknown): Record<string, unknown> =>
+export const asRecord = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 const asCount = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
-function messagesOf(text: string): Record<string, unknown>[] {
+/** Every JSON object of a plain or streamed answer, in order. */
+export function messagesOf(text: string): Record<string, unknown>[] {
   const bodies = text.trimStart().startsWith('{')
     ? [text]
     : text.split(/\r\n|\r|\n/).flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trim()] : []));
@@ -38,7 +39,8 @@ function messagesOf(text: string): Record<string, unknown>[] {
   });
 }
 
-function errorOf(message: Record<string, unknown>): string | null {
+/** The text of an error object, whatever its form; null without one. */
+export function errorOf(message: Record<string, unknown>): string | null {
   const error = message['error'];
   if (error === undefined || error === null) return null;
   return typeof error === 'string' ? error : String(asRecord(error)['message'] ?? JSON.stringify(error));

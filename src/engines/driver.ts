@@ -1,11 +1,18 @@
 // What differs between engines: how to start one, how to speak to it, and how to read back what it really does.
 
-import type { Dialect, EngineArgs, EngineEndpoint, Experiment, MetricNames } from '../core/index.ts';
+import type {
+  Dialect,
+  EngineArgs,
+  EngineEndpoint,
+  Experiment,
+  LaunchedExperiment,
+  MetricNames,
+} from '../core/index.ts';
 import type { Environment } from './child-env.ts';
 import type { Probe } from './probe.ts';
 
 export interface PlanInput {
-  readonly experiment: Experiment;
+  readonly experiment: LaunchedExperiment;
   /** Arguments and variables of the config, those of the arm winning. */
   readonly args: EngineArgs;
   readonly env: Environment;

@@ -1,9 +1,9 @@
 // Starts an engine and hands it over only when it has proven that it works; otherwise leaves nothing of it behind.
 
-import { type ArmSpec, type Clock, type Dialect, EngineError, type Experiment, sleep } from '../core/index.ts';
+import { type ArmSpec, type Clock, type Dialect, EngineError, type LaunchedExperiment, sleep } from '../core/index.ts';
 import { engineEnvironment, redacted } from './child-env.ts';
 import type { EngineDriver, LaunchPlan } from './driver.ts';
-import type { RunningEngine, StopReport } from './engine.ts';
+import type { LaunchedEngine, StopReport } from './engine.ts';
 import { type EngineProcess, startProcess } from './engine-process.ts';
 import { mergeArgs } from './flags.ts';
 import { watchForDeath } from './health.ts';
@@ -18,7 +18,7 @@ import { livingMembers, stopEngine } from './stop.ts';
 import { vllmDriver } from './vllm.ts';
 
 export interface LaunchOptions {
-  readonly experiment: Experiment;
+  readonly experiment: LaunchedExperiment;
   readonly arm: ArmSpec;
   readonly runId: string;
   readonly originNs: bigint;
@@ -105,7 +105,7 @@ class Launch {
     });
   }
 
-  async #handOver(): Promise<RunningEngine> {
+  async #handOver(): Promise<LaunchedEngine> {
     await this.#options.onSpawn({ pgid: this.#process.pid, startTime: this.#process.startTime });
     const { canary, model, tokenIds } = await this.#ready();
     const readyAtNs = Number(this.#options.clock.monotonicNs() - this.#options.originNs);
@@ -127,7 +127,7 @@ class Launch {
     readyAtNs: number,
     version: string | null,
     effective: Readonly<Record<string, unknown>>,
-  ): RunningEngine {
+  ): LaunchedEngine {
     const { experiment, clock, logPath } = this.#options;
     const probe = this.#probe;
     const { pid, startTime, exited, logOffset } = this.#process;
@@ -143,6 +143,7 @@ class Launch {
       version,
       effective,
       canary,
+      notes: [],
       readyAtNs,
       died: watchForDeath({ probe, clock, exited, logPath, logOffset, stopping: this.#stopping.signal }),
       scrape: async (timeoutMs) => {
@@ -153,7 +154,7 @@ class Launch {
     };
   }
 
-  async run(): Promise<RunningEngine> {
+  async run(): Promise<LaunchedEngine> {
     const { signal, logPath } = this.#options;
     try {
       return await this.#handOver();
@@ -178,7 +179,7 @@ const argsOf = ({ experiment, arm }: LaunchOptions) => mergeArgs(experiment.engi
  * @throws EngineError `engine_not_ready`, `wrong_server`, `canary_failed`, `canary_mismatch`, `effective_mismatch`, or a
  *   class of startup-failure.ts; the signal's reason when it aborts
  */
-export async function launchEngine(options: LaunchOptions): Promise<RunningEngine> {
+export async function launchEngine(options: LaunchOptions): Promise<LaunchedEngine> {
   options.signal.throwIfAborted();
   const { experiment, arm, gpu, cudaIndex, self, runId } = options;
   const { engine } = experiment;

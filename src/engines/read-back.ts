@@ -5,8 +5,9 @@ import { jsonOf, type Probe } from './probe.ts';
 
 const TIMEOUT_MS = 10_000;
 
-export async function readVersion(probe: Probe): Promise<string | null> {
-  const reply = await probe.get('/version', { timeoutMs: TIMEOUT_MS });
+/** @param root path in front of `/version` */
+export async function readVersion(probe: Probe, root = ''): Promise<string | null> {
+  const reply = await probe.get(`${root}/version`, { timeoutMs: TIMEOUT_MS });
   if (reply.status !== 200) return null;
   const version = (jsonOf(reply) as { version?: unknown } | null)?.version;
   return typeof version === 'string' ? version : null;

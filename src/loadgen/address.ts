@@ -2,31 +2,31 @@
 // fallback from IPv6 to IPv4 ever sits inside a measured time.
 
 import { lookup } from 'node:dns/promises';
-import { connect } from 'node:net';
 import { type EngineEndpoint, EngineError, EnvironmentError, messageOf } from '../core/index.ts';
-import type { Target } from './connection.ts';
+import { openSocket, type Target } from './connection.ts';
 import { isClientSide } from './errno.ts';
 
 const TRY_MS = 5000;
 
 /**
  * The first address of the endpoint's host that accepts a connection.
- * @throws EngineError `unreachable` when none does, EnvironmentError `client_sockets` when this machine is at fault.
+ * @throws EngineError `unreachable` when none does, EnvironmentError `client_sockets` when this machine alone is at fault:
+ * a machine without IPv6 fails at one address of `localhost`, and the server at the other.
  */
 export async function pinAddress(endpoint: EngineEndpoint): Promise<Target> {
   const host = endpoint.host.replace(/^\[(.*)\]$/, '$1');
   const failures: string[] = [];
-  let clientSide = false;
+  let clientSide = true;
   try {
     for (const { address } of await lookup(host, { all: true })) {
-      const failure = await tryConnect(address, endpoint.port);
-      if (failure === null) return { address, port: endpoint.port };
+      const target = { address, port: endpoint.port, ...(endpoint.tls ? { tls: { ...endpoint.tls, host } } : {}) };
+      const failure = await tryConnect(target);
+      if (failure === null) return target;
       failures.push(`${address}: ${messageOf(failure)}`);
-      clientSide ||= isClientSide(failure);
+      clientSide &&= isClientSide(failure);
     }
   } catch (error) {
     failures.push(messageOf(error));
-    clientSide = true;
   }
   const message = `no connection to ${endpoint.host}:${endpoint.port} (${failures.join('; ')})`;
   if (clientSide) {
@@ -37,14 +37,14 @@ export async function pinAddress(endpoint: EngineEndpoint): Promise<Target> {
   throw new EngineError('unreachable', message, { advice: 'Check that the server is running and listens there.' });
 }
 
-function tryConnect(address: string, port: number): Promise<unknown> {
+function tryConnect(target: Target): Promise<unknown> {
   return new Promise((resolve) => {
-    const socket = connect({ host: address, port, timeout: TRY_MS });
+    const { socket, event } = openSocket(target, { timeout: TRY_MS });
     const settle = (failure: unknown) => {
       socket.destroy();
       resolve(failure);
     };
-    socket.once('connect', () => settle(null));
+    socket.once(event, () => settle(null));
     socket.once('error', settle);
     socket.once('timeout', () => settle(new Error(`no answer within ${TRY_MS} ms`)));
   });

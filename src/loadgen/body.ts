@@ -1,6 +1,6 @@
 // The bytes of one request, head and body in one buffer, built before it is due.
 
-import type { Dialect, EngineEndpoint } from '../core/index.ts';
+import { type Dialect, type EngineEndpoint, hostInUrl } from '../core/index.ts';
 
 export interface RequestSpec {
   /** Becomes X-Request-Id. */
@@ -17,12 +17,12 @@ export type RequestBuilder = (spec: RequestSpec) => Buffer;
  * For chats the ids become one user message of words, since a chat takes no token ids.
  */
 export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): RequestBuilder {
-  const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
+  const host = hostInUrl(endpoint.host);
   const fields = JSON.stringify({ ...dialect.fields, stream: true }).slice(0, -1);
   const custom = Object.entries(dialect.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = [
     `POST ${dialect.path} HTTP/1.1\r\n`,
-    `Host: ${host}:${endpoint.port}\r\n`,
+    `Host: ${host}${portIn(endpoint)}\r\n`,
     'Content-Type: application/json\r\n',
     'Accept: text/event-stream\r\n',
     ...custom,
@@ -43,6 +43,9 @@ export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): Requ
     return bytes;
   };
 }
+
+/** `:8000`; nothing for the scheme's own port, which some gateways do not recognise as theirs. */
+const portIn = ({ port, tls }: EngineEndpoint): string => (port === (tls ? 443 : 80) ? '' : `:${port}`);
 
 /** A label as a request id: what is not a letter, digit, dot or dash becomes a dash. */
 export const requestIdPrefix = (label: string): string => label.replace(/[^A-Za-z0-9.]+/g, '-').slice(0, 100);

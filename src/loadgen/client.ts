@@ -4,7 +4,7 @@ import { NS_PER_MS, NS_PER_S, type Ns } from '../core/index.ts';
 import { Connection, type ConnectionOwner, type Target } from './connection.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
 import type { FinishedRequest, RequestJob } from './finished.ts';
-import { Exchange } from './request.ts';
+import { Exchange, type TemplateShelf } from './request.ts';
 import { type PoolCounts, SocketPool } from './sockets.ts';
 
 export interface ClientOptions {
@@ -37,6 +37,7 @@ export class LoadClient implements ConnectionOwner {
   readonly now: () => Ns;
   #options: ClientOptions;
   #pool: SocketPool;
+  #shelf: TemplateShelf = { template: null };
   #flights = new Map<Exchange, Flight>();
   /** Sockets whose request is over, but not the body. */
   #lingering = new Map<Connection, Ns>();
@@ -72,7 +73,7 @@ export class LoadClient implements ConnectionOwner {
 
   /** Sends a request now. Without an idle socket it waits for a new one, which counts as send lag. */
   send(job: RequestJob, bytes: Buffer): void {
-    const exchange = new Exchange(job, { keepText: this.#options.keepText ?? false });
+    const exchange = new Exchange(job, { keepText: this.#options.keepText ?? false, shelf: this.#shelf });
     this.#place({ exchange, bytes, connection: null, sent: false, timer: null }, this.#pool.take());
   }
 

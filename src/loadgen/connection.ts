@@ -1,8 +1,9 @@
 // One socket to the server, owned by one worker. Reads land in a buffer that all sockets of the thread share: it is
 // parsed within the callback, so nothing is allocated or copied per read.
 
-import { connect, type Socket } from 'node:net';
-import type { Ns } from '../core/index.ts';
+import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
+import { createSecureContext, type SecureContext, connect as secureConnect } from 'node:tls';
+import type { Ns, TlsSpec } from '../core/index.ts';
 import type { Exchange } from './request.ts';
 
 const READ_BYTES = 64 * 1024;
@@ -12,6 +13,47 @@ export interface Target {
   /** An IP address, resolved beforehand. */
   readonly address: string;
   readonly port: number;
+  /** Absent for plain HTTP. */
+  readonly tls?: TargetTls;
+}
+
+export interface TargetTls extends TlsSpec {
+  /** The name in the URL: what the certificate must be for, and what SNI asks for. */
+  readonly host: string;
+}
+
+/** Authorities are parsed once a thread, not once a socket. */
+const contexts = new Map<string | null, SecureContext>();
+
+function contextOf(ca: string | null): SecureContext {
+  const known = contexts.get(ca) ?? createSecureContext(ca === null ? {} : { ca });
+  contexts.set(ca, known);
+  return known;
+}
+
+interface SocketOptions {
+  readonly noDelay?: boolean;
+  readonly onread?: OnReadOpts;
+  /** ms without any traffic. */
+  readonly timeout?: number;
+}
+
+/** Starts to connect; `event` tells when bytes may be written. */
+export function openSocket(
+  { address, port, tls }: Target,
+  options: SocketOptions,
+): { readonly socket: Socket; readonly event: 'connect' | 'secureConnect' } {
+  const where = { ...options, host: address, port };
+  if (tls === undefined) return { socket: connect(where), event: 'connect' };
+  const socket = secureConnect({
+    ...where,
+    // The name, not the pinned address; an address has no SNI, and is checked as an address.
+    ...(isIP(tls.host) === 0 ? { servername: tls.host } : {}),
+    secureContext: contextOf(tls.ca),
+    rejectUnauthorized: !tls.insecure,
+    ALPNProtocols: ['http/1.1'],
+  });
+  return { socket, event: 'secureConnect' };
 }
 
 /** What a connection tells its owner. All stamps are run-relative ns. */
@@ -32,13 +74,12 @@ export class Connection {
   idleSinceNs: Ns = 0;
   #socket: Socket;
   #owner: ConnectionOwner;
+  #ready = false;
   #over = false;
 
   constructor(target: Target, owner: ConnectionOwner) {
     this.#owner = owner;
-    this.#socket = connect({
-      host: target.address,
-      port: target.port,
+    const { socket, event } = openSocket(target, {
       noDelay: true,
       onread: {
         buffer: readBuffer,
@@ -50,7 +91,9 @@ export class Connection {
         },
       },
     });
-    this.#socket.once('connect', () => {
+    this.#socket = socket;
+    socket.once(event, () => {
+      this.#ready = true;
       if (!this.#over) owner.onOpen(this);
     });
     this.#socket.once('end', () => this.#finish(null));
@@ -59,7 +102,7 @@ export class Connection {
   }
 
   get open(): boolean {
-    return !this.#over && !this.#socket.connecting;
+    return !this.#over && this.#ready;
   }
 
   /** Hands bytes to the kernel now. */

@@ -13,6 +13,9 @@ export type PlayedPlan = Pick<
 /** Positions in the shared tally. */
 export const DISPATCHED = 0;
 export const FINISHED = 1;
+/** Answered with a 4xx other than 429: the server says that the request itself is wrong. */
+export const REFUSED = 2;
+export const TALLY_SIZE = 3;
 
 interface WorkerCommon {
   readonly endpoint: EngineEndpoint;
@@ -32,8 +35,18 @@ export interface OpenWorkerData extends WorkerCommon {
   /** Shared: when each arrival was dispatched, NaN before; what survives a worker that crashes. */
   readonly dispatchedNs: Float64Array;
   readonly tally: Int32Array;
+  readonly wakeUps: Int32Array;
   /** For tests: block the worker's loop, `atNs` after the load's start. */
   readonly inject: { readonly blockWorkerMs: number; readonly atNs: number } | null;
+}
+
+/** What the pacer's thread needs. */
+export interface PacerThreadData {
+  /** Arrivals, ns after the load's start; arrival i belongs to worker i mod n. */
+  readonly scheduledNs: Float64Array;
+  readonly originNs: bigint;
+  /** Shared: one counter for each worker, raised and notified shortly before one of its arrivals is due. */
+  readonly wakeUps: Int32Array;
 }
 
 export interface ClosedWorkerData extends WorkerCommon {

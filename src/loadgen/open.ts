@@ -23,7 +23,10 @@ import {
   type FromWorker,
   type LoadInstants,
   type OpenWorkerData,
+  type PacerThreadData,
+  REFUSED,
   type ShardResult,
+  TALLY_SIZE,
 } from './messages.ts';
 import { type CpuReading, clientEvidence, readCpu } from './saturation.ts';
 import { assertComplete, mergeTables, TableBuilder } from './table.ts';
@@ -32,6 +35,8 @@ export interface LoadProgress {
   readonly dispatched: number;
   readonly finished: number;
   readonly inFlight: number;
+  /** Finished with a 4xx other than 429. */
+  readonly refused: number;
   readonly scheduled: number;
 }
 
@@ -111,6 +116,31 @@ class Shard {
   }
 }
 
+/** The thread that wakes the workers; see pacer-thread.ts. */
+class PacerThread {
+  readonly worker: Worker;
+  readonly wakeUps: Int32Array;
+  readonly ready: Promise<void>;
+  /** Resolves when the thread crashes: no arrival would be sent any more. */
+  readonly died: Promise<void>;
+
+  constructor(scheduledNs: Float64Array, workers: number, originNs: bigint) {
+    this.wakeUps = new Int32Array(new SharedArrayBuffer(4 * workers));
+    const workerData: PacerThreadData = { scheduledNs, originNs, wakeUps: this.wakeUps };
+    this.worker = new Worker(new URL('./pacer-thread.ts', import.meta.url), { workerData });
+    const ready = Promise.withResolvers<void>();
+    const died = Promise.withResolvers<void>();
+    this.ready = ready.promise;
+    this.died = died.promise;
+    this.ready.catch(() => {});
+    this.worker.once('online', () => ready.resolve());
+    this.worker.once('error', (error) => {
+      ready.reject(error);
+      died.resolve();
+    });
+  }
+}
+
 /**
  * Starts the workers, opens their sockets and builds the first bodies.
  * @throws EngineError `unreachable`; EnvironmentError `client_sockets`, `too_few_descriptors`
@@ -122,7 +152,8 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const target = await pinAddress(options.endpoint);
   const sockets = Math.min(count, socketsNeeded(count / durationS, options.expectedLatencyS, openFileLimit()));
   const dispatchedNs = new Float64Array(new SharedArrayBuffer(8 * count)).fill(Number.NaN);
-  const tally = new Int32Array(new SharedArrayBuffer(8));
+  const pacer = new PacerThread(plan.scheduledNs, workers, options.originNs);
+  const tally = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * TALLY_SIZE));
   const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
   const shards = Array.from({ length: workers }, (_, worker) => {
@@ -140,21 +171,23 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
       totalTimeoutMs,
       dispatchedNs,
       tally,
+      wakeUps: pacer.wakeUps,
       inject: options.inject ?? null,
     });
   });
   const dispose = async () => {
-    await Promise.all(shards.map((shard) => shard.worker.terminate()));
+    await Promise.all([pacer.worker.terminate(), ...shards.map((shard) => shard.worker.terminate())]);
   };
   try {
-    await Promise.all(shards.map((shard) => shard.ready));
+    await Promise.all([pacer.ready, ...shards.map((shard) => shard.ready)]);
   } catch (error) {
     await dispose();
     throw error;
   }
   const now = (): Ns => Number(process.hrtime.bigint() - originNs);
   return {
-    start: (startAtNs) => play({ options, shards, dispatchedNs, tally, now }, startAtNs ?? now() + START_DELAY_NS),
+    start: (startAtNs) =>
+      play({ options, shards, pacer, dispatchedNs, tally, now }, startAtNs ?? now() + START_DELAY_NS),
     dispose,
   };
 }
@@ -162,13 +195,14 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
 interface Running {
   readonly options: OpenLoadOptions;
   readonly shards: readonly Shard[];
+  readonly pacer: PacerThread;
   readonly dispatchedNs: Float64Array;
   readonly tally: Int32Array;
   readonly now: () => Ns;
 }
 
 async function play(running: Running, startNs: Ns): Promise<OpenLoadResult> {
-  const { options, shards, now } = running;
+  const { options, shards, pacer, now } = running;
   const instants = instantsOf(options, startNs);
   const readings: { opened: CpuReading | null; closed: CpuReading | null } = { opened: null, closed: null };
   const at = (atNs: Ns, action: () => void) => setTimeout(action, Math.max(0, (atNs - now()) / NS_PER_MS));
@@ -182,8 +216,10 @@ async function play(running: Running, startNs: Ns): Promise<OpenLoadResult> {
   ];
   const progress = setInterval(() => options.onProgress?.(progressOf(running)), PROGRESS_MS);
   const stop = () => stopShards(shards, timers);
+  void pacer.died.then(stop);
   options.signal.addEventListener('abort', stop, { once: true });
   for (const { worker } of shards) worker.postMessage({ type: 'start', ...instants });
+  pacer.worker.postMessage({ startNs });
   timers.push(at(instants.drainLimitNs + HANG_GRACE_MS * NS_PER_MS, stop));
   if (options.signal.aborted) stop();
   try {
@@ -219,6 +255,7 @@ function progressOf({ tally, options }: Running): LoadProgress {
     dispatched,
     finished,
     inFlight: Math.max(0, dispatched - finished),
+    refused: Atomics.load(tally, REFUSED),
     scheduled: options.plan.scheduledNs.length,
   };
 }
@@ -246,7 +283,7 @@ function resultOf(
       drainEndNs: ended.length === results.length ? Math.max(...ended.map((result) => result.endedNs)) : now(),
     },
     client: clientEvidence({
-      workers: ended.map((result) => result.evidence).filter((evidence) => evidence !== null),
+      workers: results.map((result) => result?.evidence ?? null),
       ...readings,
       waitedNs: sum((result) => result.waitedNs),
       socketsOpenedBefore: sum((result) => result.socketsOpenedBefore),

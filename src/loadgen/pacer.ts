@@ -1,13 +1,12 @@
-// When is the next request due? Waits by timer until shortly before, then turn by turn of the loop, so that sockets are
-// read while it waits; only the last stretch is spun. Never early.
+// When is the next request due? Sleeps until the pacer's thread calls, shortly before; sockets are read meanwhile, and only
+// the last stretch is spun. Never early.
 
-import { NS_PER_MS, type Ns } from '../core/index.ts';
+import type { Ns } from '../core/index.ts';
 
-/** The timer is set to end this long before the due time: timers are late by up to a millisecond. */
-const MARGIN_NS = 1 * NS_PER_MS;
-const LONGEST_TIMER_MS = 60_000;
-/** The last stretch, in which turning the loop costs more than it brings. */
-const SPIN_NS = 50_000;
+/** Below this the rest is spun: turning the loop would overshoot. */
+const SPIN_NS = 40_000;
+/** An arrival further away than this has its own wake-up still to come. */
+const NEAR_NS = 300_000;
 /** A turn of the loop shorter than this had nothing else to do: it was waiting. */
 const EMPTY_TURN_NS = 50_000;
 
@@ -17,6 +16,8 @@ export interface PacerOptions {
   readonly dueNs: (position: number) => Ns | null;
   readonly fire: (position: number) => void;
   readonly onDone: () => void;
+  /** Resolves shortly before an arrival is due; `seen` is what it resolved to last. */
+  readonly nextWakeUp: (seen: number) => number | Promise<number>;
 }
 
 export class Pacer {
@@ -24,9 +25,8 @@ export class Pacer {
   waitedNs = 0;
   #options: PacerOptions;
   #position = 0;
-  #timer: NodeJS.Timeout | null = null;
   #immediate: NodeJS.Immediate | null = null;
-  #turnNs = 0;
+  #over = false;
 
   constructor(options: PacerOptions) {
     this.#options = options;
@@ -34,12 +34,12 @@ export class Pacer {
 
   start(): void {
     this.#run();
+    void this.#listen();
   }
 
   stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#over = true;
     if (this.#immediate !== null) clearImmediate(this.#immediate);
-    this.#timer = null;
     this.#immediate = null;
   }
 
@@ -48,17 +48,26 @@ export class Pacer {
     return this.#position;
   }
 
+  async #listen(): Promise<void> {
+    for (let seen = 0; !this.#over; ) {
+      seen = await this.#options.nextWakeUp(seen);
+      if (!this.#over && this.#immediate === null) this.#run();
+    }
+  }
+
   #run(): void {
     const { now, dueNs, fire, onDone } = this.#options;
     for (;;) {
       const due = dueNs(this.#position);
       if (due === null) {
+        this.#over = true;
         onDone();
         return;
       }
       let at = now();
+      if (due - at > NEAR_NS) return;
       if (due - at > SPIN_NS) {
-        this.#waitFor(due - at, at);
+        this.#turn(at);
         return;
       }
       const spinFrom = at;
@@ -69,16 +78,11 @@ export class Pacer {
     }
   }
 
-  #waitFor(restNs: number, atNs: Ns): void {
-    const ms = Math.min(LONGEST_TIMER_MS, Math.floor((restNs - MARGIN_NS) / NS_PER_MS));
-    if (ms >= 1) {
-      this.#timer = setTimeout(() => this.#run(), ms);
-      return;
-    }
-    this.#turnNs = atNs;
+  #turn(fromNs: Ns): void {
     this.#immediate = setImmediate(() => {
-      const turn = this.#options.now() - this.#turnNs;
-      if (turn < EMPTY_TURN_NS) this.waitedNs += turn;
+      this.#immediate = null;
+      const turnNs = this.#options.now() - fromNs;
+      if (turnNs < EMPTY_TURN_NS) this.waitedNs += turnNs;
       this.#run();
     });
   }

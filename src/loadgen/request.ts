@@ -1,10 +1,11 @@
 // One request from its first byte out to its outcome: a state machine that is fed socket reads and ends in a record.
 
 import { flagMask, NS_PER_MS, type Outcome, type RequestFlag } from '../core/index.ts';
+import { EventTemplate } from './event-template.ts';
 import type { FinishedRequest, RequestJob } from './finished.ts';
 import { type ResponseHandler, ResponseParser } from './http.ts';
 import type { ResponseHead } from './http-head.ts';
-import { clip, isErrorObject, parse } from './openai-events.ts';
+import { clip, isErrorObject, parse, type StreamChunk } from './openai-events.ts';
 import { decideOutcome, type Ending, EVENT_STREAM, isComplete } from './outcome.ts';
 import { type EventHandler, SseScanner } from './sse.ts';
 import { StreamLog } from './stream-log.ts';
@@ -14,8 +15,17 @@ const LATE_TRAILER_NS = 100 * NS_PER_MS;
 /** Bodies that are no event stream are kept up to this size, to find an error object in them. */
 const PLAIN_BODY_LIMIT = 1024 * 1024;
 
+/** A stream whose events keep changing their form is read by the parser alone after so many attempts. */
+const MAX_LESSONS = 8;
+
+/** The form of content events as far as a client has seen it: shared by its requests, since their server is the same. */
+export interface TemplateShelf {
+  template: EventTemplate | null;
+}
+
 export interface ExchangeOptions {
   readonly keepText: boolean;
+  readonly shelf: TemplateShelf;
 }
 
 export class Exchange implements ResponseHandler, EventHandler {
@@ -36,12 +46,18 @@ export class Exchange implements ResponseHandler, EventHandler {
   #bodyBytes = 0;
   #plainBody: Buffer[] = [];
   #firstByteNs: number | null = null;
+  /** What the last event was read as, null when it was no chunk. */
+  #lastChunk: StreamChunk | null = null;
+  #shelf: TemplateShelf;
+  #template: EventTemplate | null = null;
+  #lessons = 0;
   #atNs = 0;
   #reads = 0;
 
   constructor(job: RequestJob, options: ExchangeOptions) {
     this.job = job;
     this.log = new StreamLog(options.keepText);
+    this.#shelf = options.shelf;
   }
 
   /** No later event matters: the end marker was read, or the request is terminal. */
@@ -115,7 +131,36 @@ export class Exchange implements ResponseHandler, EventHandler {
   }
 
   onEvent(name: string, bytes: Buffer, start: number, end: number): void {
-    this.log.add(name, bytes.toString('utf8', start, end), this.#atNs, this.#reads);
+    this.#lastChunk = this.log.add(name, bytes.toString('utf8', start, end), this.#atNs, this.#reads);
+  }
+
+  onWholeEvent(bytes: Buffer, start: number, end: number): void {
+    const chunk = this.#lastChunk;
+    if (chunk === null || this.log.texts !== null || this.#lessons === MAX_LESSONS) return;
+    if (!chunk.hasText || chunk.finishReason !== null) return;
+    this.#lessons += 1;
+    this.#shelf.template = EventTemplate.learn(bytes, start, end, chunk) ?? this.#shelf.template;
+  }
+
+  takeKnown(bytes: Buffer, start: number, end: number): number {
+    const own = this.#template;
+    if (own !== null) {
+      const after = own.match(bytes, start, end);
+      if (after !== -1 && own.hasText) return this.#credit(own, after);
+    }
+    const { template } = this.#shelf;
+    if (template === null || this.#lessons === MAX_LESSONS || this.log.texts !== null) return -1;
+    const after = template.match(bytes, start, end);
+    if (after === -1 || !template.hasText) return -1;
+    this.#lessons += 1;
+    this.#template = template.narrow(bytes, start, after);
+    return this.#credit(template, after);
+  }
+
+  #credit(template: EventTemplate, after: number): number {
+    this.log.addContent(template.ids, template.completionTokens, this.#atNs, this.#reads);
+    if (template.promptTokens !== -1) this.log.promptTokens = template.promptTokens;
+    return after;
   }
 
   #end(ending: Ending, atNs: number, reason: string | null = null): void {

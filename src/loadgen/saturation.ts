@@ -30,7 +30,8 @@ export function parseProcStat(text: string | null): { busy: number; total: numbe
 }
 
 export interface EvidenceInput {
-  readonly workers: readonly WorkerEvidence[];
+  /** In worker order; null for one that has none, because it or the load ended before the window did. */
+  readonly workers: readonly (WorkerEvidence | null)[];
   readonly opened: CpuReading | null;
   readonly closed: CpuReading | null;
   /** Time that pacers spent waiting inside the window, all workers together, ns. */
@@ -44,6 +45,8 @@ export function clientEvidence(input: EvidenceInput): ClientEvidence {
   const { opened, closed } = input;
   const allottedCores = availableParallelism();
   const missing: Record<string, string> = {};
+  const silent = input.workers.flatMap((worker, at) => (worker === null ? [at] : []));
+  if (silent.length > 0) missing['workers'] = `no evidence of load worker ${silent.join(', ')}`;
   const measured = opened !== null && closed !== null && closed.atNs > opened.atNs;
   if (!measured) missing['processCpuShare'] = 'the load ended before its window did';
   let hostCpuShare: number | null = null;
@@ -51,7 +54,7 @@ export function clientEvidence(input: EvidenceInput): ClientEvidence {
   else if (opened.host === null || closed.host === null) missing['hostCpuShare'] = '/proc/stat cannot be read here';
   else hostCpuShare = share(closed.host.busy - opened.host.busy, closed.host.total - opened.host.total);
   return {
-    workers: input.workers,
+    workers: input.workers.filter((worker) => worker !== null),
     processCpuShare: measured ? processShare(opened, closed, input.waitedNs, allottedCores) : null,
     hostCpuShare,
     allottedCores,

@@ -7,8 +7,9 @@ import { LoadClient } from './client.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
 import { type RequestJob, withoutResponse } from './finished.ts';
 import { monitorLoop } from './loop-monitor.ts';
-import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData } from './messages.ts';
+import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData, REFUSED } from './messages.ts';
 import { Pacer } from './pacer.ts';
+import { rehearse } from './rehearsal.ts';
 import { TableBuilder } from './table.ts';
 
 export class OpenShard {
@@ -39,6 +40,7 @@ export class OpenShard {
       now: this.#now,
       dueNs: (position) => (position < this.#count ? this.#jobAt(position).scheduledNs : null),
       fire: (position) => this.#fire(position),
+      nextWakeUp: (seen) => nextWakeUp(data.wakeUps, data.worker, seen),
       onDone: () => this.#settle(),
     });
     this.#monitor = monitorLoop(this.#now, () => this.#pacer.waitedNs);
@@ -47,6 +49,7 @@ export class OpenShard {
   /** Opens the sockets and builds the first bodies; then says that it is ready. */
   async prepare(): Promise<void> {
     const opened = await this.#client.warm();
+    await rehearse(this.#now);
     while (this.#bodies.fill(64)) await new Promise(setImmediate);
     const error = this.#client.firstSocketError;
     const clientError = error !== null && isClientSide(error) ? describeSocketError(error) : null;
@@ -90,6 +93,7 @@ export class OpenShard {
       onFinished: (request) => {
         this.#table.add(request);
         Atomics.add(tally, FINISHED, 1);
+        if (isRefusal(request.httpStatus)) Atomics.add(tally, REFUSED, 1);
         if (this.#client.inFlight === 0) this.#settle();
       },
     });
@@ -127,8 +131,10 @@ export class OpenShard {
     setImmediate(() => this.#bodies.fill(1));
   }
 
+  /** Never early: timers count in whole milliseconds, and what they begin asks whether its time has come. */
   #at(atNs: Ns, action: () => void): void {
-    this.#timers.push(setTimeout(action, Math.max(0, (atNs - this.#now()) / NS_PER_MS)));
+    const due = () => (this.#now() < atNs ? this.#at(atNs, action) : action());
+    this.#timers.push(setTimeout(due, Math.ceil(Math.max(0, atNs - this.#now()) / NS_PER_MS)));
   }
 
   #closeWindow(): void {
@@ -170,6 +176,16 @@ export class OpenShard {
     });
   }
 }
+
+/** Resolves when the worker's counter is no longer `seen`, with what it is then. */
+function nextWakeUp(wakeUps: Int32Array, worker: number, seen: number): number | Promise<number> {
+  const wait = Atomics.waitAsync(wakeUps, worker, seen);
+  const read = (): number => Atomics.load(wakeUps, worker);
+  return wait.async ? wait.value.then(read) : read();
+}
+
+const isRefusal = (status: number | null): boolean =>
+  status !== null && status >= 400 && status < 500 && status !== 429;
 
 /** How many of `count` arrivals fall to `worker`. */
 const shardSize = (count: number, worker: number, workers: number): number =>

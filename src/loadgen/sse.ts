@@ -6,6 +6,13 @@
 export interface EventHandler {
   /** `name` is empty for an unnamed event. The data is bytes [start, end), the lines joined by LF. */
   onEvent(name: string, bytes: Buffer, start: number, end: number): void;
+  /** The event of the last `onEvent` lies whole in bytes [start, end), and ends in LF. */
+  onWholeEvent(bytes: Buffer, start: number, end: number): void;
+  /**
+   * Takes the event that begins at `start` if it is of a known form and complete within [start, end).
+   * @returns the position after it, -1 when it has to be read line by line.
+   */
+  takeKnown(bytes: Buffer, start: number, end: number): number;
   /** True once no later event is of interest. */
   readonly closed: boolean;
 }
@@ -23,6 +30,8 @@ export class SseScanner {
   #bomSeen = 0;
   /** A CR ended the last line: an LF right behind it belongs to it. */
   #skipLf = false;
+  /** The last event is complete, and nothing of the next one was seen. */
+  #between = true;
   /** The beginning of a line whose end has not come. */
   #line = new ByteKeeper();
   #name = '';
@@ -45,18 +54,26 @@ export class SseScanner {
       this.#skipLf = false;
       if (bytes[at] === LF) at += 1;
     }
-    let cr = indexWithin(bytes, CR, at, end);
+    let eventStart = -1;
     while (at < end && !this.#handler.closed) {
-      const lf = indexWithin(bytes, LF, at, end);
-      if (cr < at) cr = indexWithin(bytes, CR, at, end);
-      const lineEnd = Math.min(cr, lf);
+      if (this.#between) {
+        const after = this.#handler.takeKnown(bytes, at, end);
+        if (after !== -1) {
+          at = after;
+          continue;
+        }
+        eventStart = at;
+        this.#between = false;
+      }
+      const lineEnd = endOfLine(bytes, at, end);
       if (lineEnd === end) break;
-      this.#endLine(bytes, at, lineEnd);
+      const ended = this.#endLine(bytes, at, lineEnd);
       at = lineEnd + 1;
-      if (lineEnd === cr) {
+      if (bytes[lineEnd] === CR) {
         if (at === end) this.#skipLf = true;
         else if (bytes[at] === LF) at += 1;
       }
+      if (ended && eventStart !== -1 && bytes[at - 1] === LF) this.#handler.onWholeEvent(bytes, eventStart, at);
     }
     if (at < end) this.#line.append(bytes, at, end);
     if (this.#hasData && this.#data === bytes) this.#keepData();
@@ -76,11 +93,12 @@ export class SseScanner {
     return at;
   }
 
-  #endLine(bytes: Buffer, start: number, end: number): void {
+  /** Returns true for the blank line that ends an event with data. */
+  #endLine(bytes: Buffer, start: number, end: number): boolean {
     if (this.#line.length === 0) {
-      if (start === end) this.#dispatch();
-      else this.#field(bytes, start, end);
-      return;
+      if (start === end) return this.#dispatch();
+      this.#field(bytes, start, end);
+      return false;
     }
     this.#line.append(bytes, start, end);
     const length = this.#line.length;
@@ -88,6 +106,7 @@ export class SseScanner {
     this.#field(own, 0, length);
     if (this.#hasData && this.#data === own) this.#keepData();
     this.#line.clear();
+    return false;
   }
 
   #field(bytes: Buffer, start: number, end: number): void {
@@ -126,13 +145,15 @@ export class SseScanner {
     this.#dataEnd = this.#kept.length;
   }
 
-  #dispatch(): void {
+  #dispatch(): boolean {
     const name = this.#name;
     const had = this.#hasData;
     this.#name = '';
     this.#hasData = false;
+    this.#between = true;
     if (had) this.#handler.onEvent(name, this.#data, this.#dataStart, this.#dataEnd);
     this.#data = NOTHING;
+    return had;
   }
 }
 
@@ -146,10 +167,11 @@ function isData(bytes: Buffer, start: number, end: number): boolean {
   );
 }
 
-/** Position of `byte` in [start, end), `end` when it is not there. */
-function indexWithin(bytes: Buffer, byte: number, start: number, end: number): number {
-  const at = bytes.indexOf(byte, start);
-  return at === -1 || at > end ? end : at;
+/** Position of the first LF or CR in [start, end), `end` when there is none. */
+function endOfLine(bytes: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at < end && bytes[at] !== LF && bytes[at] !== CR) at += 1;
+  return at;
 }
 
 /** Bytes kept over the end of a read, in one buffer that grows and is reused. */

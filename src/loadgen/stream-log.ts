@@ -28,13 +28,13 @@ export class StreamLog {
     this.texts = keepText ? [] : null;
   }
 
-  /** Takes one complete event, received in read number `read` at `atNs`. */
-  add(name: string, data: string, atNs: number, read: number): void {
+  /** Takes one complete event, received in read number `read` at `atNs`. Returns it if it is a chunk. */
+  add(name: string, data: string, atNs: number, read: number): StreamChunk | null {
     const event = readEvent(name, data);
     switch (event.kind) {
       case 'chunk':
         this.#addChunk(event, atNs, read);
-        break;
+        return event;
       case 'done':
         this.doneAtNs = atNs;
         break;
@@ -49,6 +49,7 @@ export class StreamLog {
       case 'ignored':
         break;
     }
+    return null;
   }
 
   /** Takes an event that is known to be content: `ids` token ids, `usage` completion tokens so far or -1. */

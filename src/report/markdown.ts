@@ -6,6 +6,7 @@ import type { ReportFigures } from './html/page.ts';
 import type { ReportModel } from './model.ts';
 import { FORMULAS, NOT_MEASURED, verdictLine } from './prose.ts';
 import { type ArmAnswer, answers, banners } from './summary.ts';
+import { calibrationTable } from './tables/calibration.ts';
 import { cellsTable } from './tables/cells.ts';
 import { comparisonTable } from './tables/comparison.ts';
 import { clientTable, outcomesTable } from './tables/requests.ts';
@@ -80,7 +81,7 @@ export function markdownText(model: ReportModel, figures: ReportFigures): string
   const { marks } = model;
   const comparison = comparisonTable(model);
   const ratios = comparison === null ? [verdictLine(model.manifest.repeats), ''] : tableLines(comparison, marks);
-  const checks = [validityTable(model), outcomesTable(model), clientTable(model)];
+  const checks = [validityTable(model), outcomesTable(model), clientTable(model), calibrationTable(model)];
   const lines = [
     ...headLines(model),
     ...['## Answer', '', ...answers(model).flatMap(armLines), '', ...ratios],

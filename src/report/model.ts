@@ -1,6 +1,7 @@
 // What the report shows, gathered from a capture once: cells with their traces, names, anchors and marks.
 
 import {
+  type CalibrationFile,
   type CellFile,
   cellId,
   type GpuSampleTable,
@@ -49,6 +50,8 @@ export interface ReportModel {
   readonly cells: readonly CellView[];
   /** The environment bundle; null when the capture has none. */
   readonly environment: Readonly<Record<string, unknown>> | null;
+  /** What the client proved about itself; null when the capture has nothing of it. */
+  readonly calibration: CalibrationFile | null;
   /** Words of the whole run: `SYNTHETIC`, `shortened`. They open every table title and stand in every image. */
   readonly marks: readonly string[];
 }
@@ -183,6 +186,7 @@ export async function reportModel(source: ReportSource): Promise<ReportModel> {
     launches,
     cells: views,
     environment: (await source.environment())?.facts ?? null,
+    calibration: await source.calibration(),
     marks: [...(synthetic ? ['SYNTHETIC'] : []), ...(shortened ? ['shortened'] : [])],
   };
 }

@@ -5,5 +5,14 @@ import type { RunReader } from '../capture/reader.ts';
 /** A capture that is open for reading. Times are run-relative ns. */
 export type ReportSource = Pick<
   RunReader,
-  'dir' | 'manifest' | 'launches' | 'cells' | 'requests' | 'gpuSamples' | 'metricSamples' | 'launchPart' | 'environment'
+  | 'dir'
+  | 'manifest'
+  | 'launches'
+  | 'cells'
+  | 'requests'
+  | 'gpuSamples'
+  | 'metricSamples'
+  | 'launchPart'
+  | 'environment'
+  | 'calibration'
 >;

@@ -1,5 +1,6 @@
 // The answer first: for every arm, in plain words, what it served, whether it kept the promise and what it cost in energy.
 
+import { bottleneck, ratesText } from '../analysis/bottleneck.ts';
 import type { LatencySummary } from '../core/index.ts';
 import { count, p99Notes, setting, withUnit } from './format.ts';
 import { type CellView, exclusions, type ReportModel } from './model.ts';
@@ -60,8 +61,14 @@ function sentenceOf(view: CellView): Inline[] {
   return [
     `${judged}${offered(view.cell)} it ${promise(view.cell)}: `,
     link(`${count(metrics.attained)} of ${count(metrics.arrivals)}`),
-    ' requests of the window met both limits.',
+    ` requests of the window met both limits.${heldBack(view)}`,
   ];
+}
+
+/** Why fewer requests completed than were offered, with the three rates. */
+function heldBack({ cell }: CellView): string {
+  const cause = bottleneck(cell);
+  return cause === null ? '' : ` Of the load, ${cause.text} (${ratesText(cell.metrics)}).`;
 }
 
 function answer(view: CellView): CellAnswer {
@@ -130,12 +137,38 @@ export function banners(model: ReportModel): Banner[] {
     });
   for (const failure of manifest.failures)
     list.push({ tone: 'bad', title: failure.code, text: `${failure.where}: ${failure.message}` });
+  list.push(...attachedBanners(model));
   if (manifest.energy === 'none')
     list.push({
       tone: 'warn',
       title: 'energy: none',
       text: 'There was no GPU to measure. Latency and throughput stand; every energy figure is absent and none is estimated.',
     });
+  return list;
+}
+
+/** A server that was running already: what it cannot tell, and how far its identity was checked. */
+function attachedBanners(model: ReportModel): Banner[] {
+  const facts = model.launches.map((launch) => launch.effective).filter((effective) => effective['attached'] === true);
+  const list: Banner[] = [];
+  if (facts.some((effective) => String(effective['certificate']).startsWith('NOT VERIFIED'))) {
+    list.push({
+      tone: 'bad',
+      title: 'certificate not verified',
+      text: 'The server was reached with --insecure: nothing proves that it is the one that its address names.',
+    });
+  }
+  const unknown = new Set(facts.flatMap((effective) => (effective['cannotTell'] ?? []) as string[]));
+  if (unknown.size > 0) {
+    const rules = model.cells.some((view) => view.cell.labels.includes('no_server_metrics'))
+      ? ' V17-V19 could not all be asked (no_server_metrics): whether prompts came from a cache, requests were preempted or the server restarted is for you to judge.'
+      : '';
+    list.push({
+      tone: 'warn',
+      title: 'attached server',
+      text: `It was running already, and does not tell: ${[...unknown].join('; ')}.${rules}`,
+    });
+  }
   return list;
 }
 

@@ -1,17 +1,16 @@
 // One cell: prepare the load, play it, take the edges, judge it, and write it down.
 
 import { assessCell } from '../analysis/cell.ts';
-import { parsePrometheus, sumSeries } from '../analysis/prometheus.ts';
+import { edgeCounters } from '../analysis/edge-counters.ts';
 import { reconcile } from '../analysis/reconcile.ts';
+import { redactServerText } from '../capture/redact.ts';
 import {
   type Anchor,
   CELL_SCHEMA,
   type CellFile,
-  type ClientEvidence,
   type ControlEvidence,
   cellId,
   type Interval,
-  type LoadPhases,
   type RequestTable,
   type ServerEvidence,
   sleep,
@@ -20,6 +19,7 @@ import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
 import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
+import { readTrace } from '../workloads/trace.ts';
 import type { LaunchContext } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
@@ -27,6 +27,11 @@ import type { CellPlan } from './plan.ts';
 const SAMPLE_MARGIN_S = 1.5;
 const DRAIN_POLL_MS = 200;
 const DRAIN_LIMIT_MS = 5_000;
+/** Nobody watches over a server that is not ours: a request that takes longer than this is given up. */
+const ATTACHED_TOTAL_TIMEOUT_MS = 600_000;
+/** When all of so many first requests were refused as wrong, the rest would only cost money. */
+const REFUSED_AT_ONCE = 20;
+const SAID_LIMIT = 500;
 
 export interface CellContext extends LaunchContext {
   readonly engine: RunningEngine;
@@ -50,17 +55,19 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     ordinal: cell.ordinal,
     attempt: cell.key.attempt,
     tokenIds: experiment.model.tokenIds,
+    trace: cell.load.trace && readTrace(cell.load.trace.path),
   });
-  const startTimeAtStart = processStartTime(engine.pid);
+  const startTimeAtStart = startTimeOf(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);
   const anchorAtStart = origin.anchor();
-  const result = await playLoad(context, cell, plan);
+  const refused = new AbortController();
+  const result = await playLoad(context, cell, plan, refused);
   const anchorAtEnd = origin.anchor();
   const edgeAtEnd = context.loadSignal.aborted ? await scrapeEdge(context) : await takeEdge(context, DRAIN_LIMIT_MS);
   const server: ServerEvidence = {
     pid: engine.pid,
     startTimeAtStart,
-    startTimeAtEnd: processStartTime(engine.pid),
+    startTimeAtEnd: startTimeOf(engine.pid),
     countersAtStart: edgeAtStart.counters,
     countersAtEnd: edgeAtEnd.counters,
     died: context.serverDied(),
@@ -68,17 +75,33 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
   const reconciled = { cell: cellId(cell.key), ...reconcile(server, result.requests, engine.metricNames) };
   context.writer.event('reconciled', reconciled);
   reporter.emit({ kind: 'reconciled', ...reconciled });
-  return writeCell(context, cell, plan, result, server, [edgeAtStart, edgeAtEnd], [anchorAtStart, anchorAtEnd]);
+  const all = refused.signal.aborted ? refusalOf(result.requests) : null;
+  return writeCell(
+    context,
+    cell,
+    plan,
+    { ...result, refusal: all },
+    server,
+    [edgeAtStart, edgeAtEnd],
+    [anchorAtStart, anchorAtEnd],
+  );
 }
 
-async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan): Promise<OpenLoadResult> {
+const startTimeOf = (pid: number | null): string | null => (pid === null ? null : processStartTime(pid));
+
+async function playLoad(
+  context: CellContext,
+  cell: CellPlan,
+  plan: RequestPlan,
+  refused: AbortController,
+): Promise<OpenLoadResult> {
   const { experiment, engine, origin, loadSignal, reporter } = context;
   const { load } = cell;
   const prepared = await prepareOpenLoad({
     plan,
     endpoint: engine.endpoint,
     dialect: engine.dialect,
-    ignoreEos: true,
+    ignoreEos: load.ignoreEos,
     workers: experiment.loadWorkers,
     originNs: origin.monotonicNs,
     warmupS: load.warmupS,
@@ -86,16 +109,27 @@ async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan)
     tailS: load.tailS,
     drainS: load.drainS,
     expectedLatencyS: (experiment.slo.ttftMs + load.outputTokens * experiment.slo.tpotMs) / 1000,
-    totalTimeoutMs: null,
+    totalTimeoutMs: experiment.engine.kind === 'openai' ? ATTACHED_TOTAL_TIMEOUT_MS : null,
     idleTimeoutMs: 60_000,
-    signal: loadSignal,
-    onProgress: (p) => reporter.emit({ kind: 'load-progress', cell: cellId(cell.key), ...p }),
+    signal: AbortSignal.any([loadSignal, refused.signal]),
+    onProgress: (p) => {
+      if (p.finished >= REFUSED_AT_ONCE && p.refused === p.finished) refused.abort(p.refused);
+      reporter.emit({ kind: 'load-progress', cell: cellId(cell.key), ...p });
+    },
+    ...(context.inject === undefined ? {} : { inject: context.inject }),
   });
   try {
     return await prepared.start();
   } finally {
     await prepared.dispose();
   }
+}
+
+/** Why a load was given up in which the server refused every request as wrong. */
+function refusalOf({ httpStatus, errorText }: RequestTable): string {
+  const row = httpStatus.findIndex((status) => status >= 400);
+  const said = (errorText[row] ?? 'no reason given').slice(0, SAID_LIMIT);
+  return `the server refused every request so far as wrong: HTTP ${httpStatus[row]}: ${redactServerText(said)}`;
 }
 
 /** A scrape with nothing running or waiting, as far as the server gets there within the limit. */
@@ -113,20 +147,14 @@ async function takeEdge(context: CellContext, limitMs: number): Promise<Edge> {
 async function scrapeEdge(context: CellContext): Promise<Edge> {
   const text = await context.engine.scrape(2_000);
   if (text === null) return { text, counters: null };
-  const values = parsePrometheus(text);
-  const counters: Record<string, number> = {};
-  for (const name of Object.values(context.engine.metricNames)) {
-    const value = sumSeries(values, name);
-    if (value !== null) counters[name] = value;
-  }
-  return { text, counters };
+  return { text, counters: edgeCounters(text, context.engine.metricNames) };
 }
 
 async function writeCell(
   context: CellContext,
   cell: CellPlan,
   plan: RequestPlan,
-  result: { requests: RequestTable; phases: LoadPhases; client: ClientEvidence; aborted: boolean },
+  result: OpenLoadResult & { readonly refusal: string | null },
   server: ServerEvidence,
   [edgeAtStart, edgeAtEnd]: readonly [Edge, Edge],
   [start, end]: readonly [Anchor, Anchor],
@@ -141,7 +169,7 @@ async function writeCell(
     schema: CELL_SCHEMA,
     key: cell.key,
     synthetic: context.synthetic,
-    ...cellStatus(context, server, result.aborted),
+    ...cellStatus(context, server, result),
     load: cell.load,
     slo: experiment.slo,
     phases: result.phases,
@@ -187,10 +215,11 @@ async function waitUntil(context: CellContext, atNs: number, aborted: boolean): 
 function cellStatus(
   context: CellContext,
   server: ServerEvidence,
-  aborted: boolean,
+  { aborted, refusal }: { readonly aborted: boolean; readonly refusal: string | null },
 ): Pick<CellFile, 'status' | 'statusReason'> {
   if (server.died !== null) return { status: 'failed', statusReason: server.died };
   if (context.signal.aborted) return { status: 'interrupted', statusReason: 'the run was stopped' };
+  if (refusal !== null) return { status: 'failed', statusReason: refusal };
   if (aborted) return { status: 'interrupted', statusReason: 'the load was stopped' };
   return { status: 'complete', statusReason: null };
 }

@@ -13,8 +13,10 @@ import {
 } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import type { Guard } from '../gpu/guard/guard.ts';
+import type { OpenLoadOptions } from '../loadgen/open.ts';
 import type { Sampler } from '../telemetry/sampler.ts';
 import type { Scraper } from '../telemetry/scraper.ts';
+import type { FirstAttachment } from './attach.ts';
 import type { GpuSession } from './gpu-session.ts';
 import type { LaunchPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
@@ -37,6 +39,9 @@ export interface RunContext {
   readonly self: readonly string[];
   /** Called with the server still up when its loads are done; a crosscheck drives its second tool here. */
   readonly afterLoads: AfterLoads | null;
+  readonly attached: FirstAttachment;
+  /** For the proof of the saturation rules. */
+  readonly inject: OpenLoadOptions['inject'];
 }
 
 export type AfterLoads = (engine: RunningEngine, cells: readonly CellFile[], signal: AbortSignal) => Promise<void>;

@@ -129,7 +129,7 @@ async function measure(
     serverDied: () => died,
   };
   try {
-    await soak(context, plan, writer, draft, engine, loadSignal);
+    if (run.experiment.phases.soak.maxS > 0) await soak(context, plan, writer, draft, engine, loadSignal);
     await idle(context, plan, writer, draft, loadSignal);
     // Cells are derived with this launch's idle power: were the run killed from here on, they must still find it.
     await writer.writeLaunch({ ...draft, status: 'interrupted' });

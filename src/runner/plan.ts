@@ -72,14 +72,20 @@ export interface PlanSeconds {
 
 const MOCK_EXTRA_S = 1.5;
 const REAL_STARTUP_S = 60;
+const ATTACH_S = 1;
 const STOP_S = 1.5;
 /** Opening sockets, edge scrapes, the usual drain and writing the capture. */
 const CELL_OVERHEAD_S = 3;
 
+function startupSeconds(engine: Experiment['engine']): number {
+  if (engine.kind === 'openai') return ATTACH_S;
+  return engine.kind === 'mock' ? engine.startupS + MOCK_EXTRA_S : REAL_STARTUP_S;
+}
+
 /** Expected duration of a plan, from its config alone. */
 export function planSeconds(experiment: Experiment): PlanSeconds {
   const { engine, phases } = experiment;
-  const startup = engine.kind === 'mock' ? engine.startupS + MOCK_EXTRA_S : REAL_STARTUP_S;
+  const startup = startupSeconds(engine);
   const idle = experiment.gpu.kind === 'none' ? 0 : phases.idleSettleS + phases.idleMeasureS;
   const loads = new Map(
     experiment.loads.map((load) => [load.id, load.warmupS + load.windowS + load.tailS + CELL_OVERHEAD_S]),

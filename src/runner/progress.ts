@@ -1,7 +1,7 @@
 // What a run tells its audience. The terminal draws it; tests collect it; the runner only emits.
 
 import type { Reconciliation } from '../analysis/reconcile.ts';
-import type { CellFile } from '../core/index.ts';
+import type { CalibrationFile, CellFile } from '../core/index.ts';
 
 export type ProgressEvent =
   | {
@@ -11,6 +11,7 @@ export type ProgressEvent =
       readonly launches: number;
       readonly etaS: number;
     }
+  | { readonly kind: 'calibrated'; readonly calibration: CalibrationFile }
   | { readonly kind: 'launch-started'; readonly launch: string; readonly order: number; readonly launches: number }
   | {
       readonly kind: 'phase';

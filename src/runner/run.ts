@@ -1,6 +1,7 @@
 // One experiment from its plan to a sealed capture: launches in order, whatever happens to each of them.
 
 import { randomBytes } from 'node:crypto';
+import { rememberSecret } from '../capture/redact.ts';
 import { createRun, type RunWriter } from '../capture/writer.ts';
 import {
   type Clock,
@@ -14,11 +15,16 @@ import {
   Origin,
   RefusedError,
 } from '../core/index.ts';
+import { credentialsOf } from '../engines/credentials.ts';
 import { planControls } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
+import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
+import type { OpenLoadOptions } from '../loadgen/open.ts';
+import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
-import type { AfterLoads, RunContext } from './context.ts';
+import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
+import { type AfterLoads, type RunContext, warn } from './context.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
@@ -40,7 +46,18 @@ export interface RunOptions {
   /** argv that runs this program, for its helper processes. */
   readonly self: readonly string[];
   readonly afterLoads?: AfterLoads;
+  /** How deeply the client proves itself before the first launch, or why it does not. */
+  readonly calibration: WantedCalibration;
+  /** For the proof of the saturation rules: stops the first load worker of every load for a while. */
+  readonly inject?: OpenLoadOptions['inject'];
 }
+
+export type WantedCalibration =
+  /** `warn`: the refusal is said and stored, and the run goes on. */
+  { readonly depth: CalibrationDepth; readonly onRefusal: 'stop' | 'warn' } | { readonly skipped: string };
+
+/** A short calibration takes about this long. */
+const CALIBRATION_S = 8;
 
 export interface RunResult {
   readonly dir: string;
@@ -51,9 +68,28 @@ export interface RunResult {
 /** Runs an experiment. Throws typed errors only for what makes the whole run impossible. */
 export async function runExperiment(options: RunOptions): Promise<RunResult> {
   const { experiment, signal } = options;
-  refuseStaleJournal();
+  if (experiment.engine.kind === 'openai') credentialsOf(experiment.engine).secrets.forEach(rememberSecret);
+  if (touchesMachine(experiment)) refuseStaleJournal();
   const origin = new Origin(options.clock);
   const plan = planRun(experiment);
+  const attached = await attachFirst({ experiment, originNs: origin.monotonicNs, clock: options.clock, signal });
+  try {
+    return await withSession(options, origin, plan, attached);
+  } finally {
+    await attached.release();
+  }
+}
+
+/** False for a load on someone else's server without energy: nothing on this machine is changed or measured. */
+const touchesMachine = ({ engine, gpu }: Experiment): boolean => engine.kind !== 'openai' || gpu.kind !== 'none';
+
+async function withSession(
+  options: RunOptions,
+  origin: Origin,
+  plan: RunPlan,
+  attached: FirstAttachment,
+): Promise<RunResult> {
+  const { experiment, signal } = options;
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
     if (session) refuseImpossibleArms(experiment, session);
@@ -64,7 +100,7 @@ export async function runExperiment(options: RunOptions): Promise<RunResult> {
       configText: options.configText,
       origin,
     });
-    return await guarded(options, { runId, origin, plan, session, writer });
+    return await guarded(options, { runId, origin, plan, session, writer, attached });
   } finally {
     await session?.close();
   }
@@ -76,17 +112,20 @@ interface Opened {
   readonly plan: RunPlan;
   readonly session: GpuSession | null;
   readonly writer: RunWriter;
+  readonly attached: FirstAttachment;
 }
 
 async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> {
   const { writer, session, runId, origin } = opened;
   const started = performance.now();
-  const guard = await startGuard({
-    runId,
-    journalDir: stateDir(),
-    address: session?.address ?? null,
-    spawnCommand: [...options.self, 'watchdog'],
-  });
+  const guard = touchesMachine(options.experiment)
+    ? await startGuard({
+        runId,
+        journalDir: stateDir(),
+        address: session?.address ?? null,
+        spawnCommand: [...options.self, 'watchdog'],
+      })
+    : NO_GUARD;
   const lost = new AbortController();
   void guard.lost.then((reason) => lost.abort(guardLost(reason)));
   const failures: { where: string; code: string; message: string }[] = [];
@@ -107,7 +146,17 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       idleBare: null,
       self: options.self,
       afterLoads: options.afterLoads ?? null,
+      attached: opened.attached,
+      inject: options.inject,
     };
+    run.reporter.emit({
+      kind: 'run-started',
+      runId: run.runId,
+      dir: run.writer.dir,
+      launches: opened.plan.launches.length,
+      etaS: planSeconds(run.experiment).total + ('skipped' in options.calibration ? 0 : CALIBRATION_S),
+    });
+    await proveClient(run, options.calibration);
     await runLaunches(run, opened.plan, failures);
     if (lost.signal.aborted) throw lost.signal.reason;
     return await finish(options, opened, failures, started);
@@ -120,19 +169,28 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
   }
 }
 
+/** Stores the client's proof, and refuses the run when it does not hold. A stopped run goes on to its orderly end. */
+async function proveClient(run: RunContext, wanted: WantedCalibration): Promise<void> {
+  const { experiment, origin, signal, self } = run;
+  try {
+    const calibration =
+      'skipped' in wanted
+        ? skippedCalibration(experiment, origin, wanted.skipped)
+        : await calibrate({ experiment, depth: wanted.depth, origin, signal, self });
+    await run.writer.writeCalibration(calibration);
+    run.reporter.emit({ kind: 'calibrated', calibration });
+    if ('skipped' in wanted || wanted.onRefusal === 'stop') refuseUncalibrated(calibration);
+    for (const { code, text, advice } of calibration.refusals) warn(run, 'calibration', code, text, advice);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
 async function runLaunches(
   run: RunContext,
   plan: RunPlan,
   failures: { where: string; code: string; message: string }[],
 ): Promise<void> {
-  const seconds = planSeconds(run.experiment);
-  run.reporter.emit({
-    kind: 'run-started',
-    runId: run.runId,
-    dir: run.writer.dir,
-    launches: plan.launches.length,
-    etaS: seconds.total,
-  });
   const idleBare = await bareIdle(run);
   for (const launch of plan.launches) {
     if (run.signal.aborted) break;

@@ -1,14 +1,12 @@
 // The server of one launch: started with its canary, known to the guard before and after, stopped without survivors.
 
 import type { LaunchWriter } from '../capture/writer.ts';
-import { CANARY_ORDINAL, launchId } from '../core/index.ts';
+import { launchId } from '../core/index.ts';
 import type { RunningEngine, StopReport } from '../engines/engine.ts';
 import { launchEngine } from '../engines/launch.ts';
-import { promptSource } from '../workloads/prompts.ts';
+import { attachServer, canaryPrompt } from './attach.ts';
 import { announcePhase, type LaunchDraft, type RunContext, warn } from './context.ts';
 import type { LaunchPlan } from './plan.ts';
-
-const CANARY_TOKENS = 16;
 
 export async function withEngine(
   run: RunContext,
@@ -19,7 +17,7 @@ export async function withEngine(
 ): Promise<void> {
   const startedNs = run.origin.now();
   announcePhase(run, plan, 'start', run.experiment.engine.readinessTimeoutS, 'waiting for readiness and the canary');
-  await run.guard.noteEngineIntent();
+  if (run.experiment.engine.kind !== 'openai') await run.guard.noteEngineIntent();
   const engine = await startEngine(run, plan, writer);
   Object.assign(draft, {
     command: engine.command,
@@ -34,6 +32,7 @@ export async function withEngine(
     await run.writer.setManifest({ engine: { kind: run.experiment.engine.kind, version: engine.version } });
   }
   run.writer.event('engine_ready', { launch: launchId(plan.key), pid: engine.pid, version: engine.version });
+  for (const { code, message, advice } of engine.notes) warn(run, launchId(plan.key), code, message, advice);
   try {
     await use(engine);
   } finally {
@@ -42,33 +41,35 @@ export async function withEngine(
 }
 
 function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): Promise<RunningEngine> {
-  const { experiment, session } = run;
-  const label = `seed=${experiment.seed}|canary|block=${plan.key.repeat}`;
-  const canary = promptSource({
-    label,
-    tokenIds: experiment.model.tokenIds,
-    ordinal: CANARY_ORDINAL,
-    attempt: 1,
-    firstIndex: 0,
-  });
+  const { experiment, session, clock, signal } = run;
+  const { engine } = experiment;
+  const { repeat } = plan.key;
+  const originNs = run.origin.monotonicNs;
+  if (engine.kind === 'openai') {
+    return run.attached.take() ?? attachServer({ experiment, originNs, clock, signal }, engine, repeat);
+  }
   return launchEngine({
-    experiment,
+    experiment: { ...experiment, engine },
     arm: plan.arm,
     runId: run.runId,
-    originNs: run.origin.monotonicNs,
+    originNs,
     logPath: writer.serverLogPath,
     gpu: session?.address.kind === 'simulated' ? { socketPath: session.address.socketPath } : null,
     cudaIndex: null,
     self: run.self,
-    canaryPrompt: [...canary.next(CANARY_TOKENS)],
-    signal: run.signal,
+    canaryPrompt: canaryPrompt(experiment, repeat),
+    signal,
     onSpawn: (spawned) => run.guard.noteEngine(spawned),
-    clock: run.clock,
+    clock,
   });
 }
 
-async function stopEngine(run: RunContext, plan: LaunchPlan, engine: RunningEngine): Promise<StopReport> {
+async function stopEngine(run: RunContext, plan: LaunchPlan, engine: RunningEngine): Promise<StopReport | null> {
   const report = await engine.stop();
+  if (report === null) {
+    run.writer.event('engine_released', { launch: launchId(plan.key) });
+    return null;
+  }
   await run.guard.clearEngine();
   run.writer.event('engine_stopped', { launch: launchId(plan.key), ...report });
   if (report.survivors.length > 0) {

@@ -17,6 +17,8 @@ export interface Backend {
   /** The /metrics text. */
   metrics(): string;
   resetPrefixCache(): void;
+  /** Fixed truth only: the timing of every request that comes from now on, ms. */
+  retime?(ttftMs: number, itlMs: number): void;
   /** Nothing further is generated; resolves when logs are on disk. */
   close(): Promise<void>;
 }

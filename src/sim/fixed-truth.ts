@@ -18,6 +18,7 @@ interface TruthStream {
   readonly sequence: Sequence;
   readonly receivedNs: number;
   readonly firstDueNs: number;
+  readonly itlNs: number;
   readonly sendsNs: number[];
   over: boolean;
 }
@@ -36,6 +37,8 @@ export class FixedTruthBackend implements Backend {
   readonly #metrics: EngineMetrics;
   readonly #log: WriteStream | null;
   readonly #streams = new Set<TruthStream>();
+  #ttftNs: number;
+  #itlNs: number;
 
   constructor(options: FixedTruthOptions) {
     const { engine, truth, clock, originNs, startedAtS } = options;
@@ -44,13 +47,21 @@ export class FixedTruthBackend implements Backend {
     this.#metrics = new EngineMetrics({ ...engine, startedAtS });
     this.#log = truth.logPath === null ? null : createWriteStream(truth.logPath);
     this.#log?.write(`${TRUTH_LOG_HEADER}\n`);
+    this.#ttftNs = truth.ttftMs * 1e6;
+    this.#itlNs = truth.itlMs * 1e6;
+  }
+
+  retime(ttftMs: number, itlMs: number): void {
+    this.#ttftNs = ttftMs * 1e6;
+    this.#itlNs = itlMs * 1e6;
   }
 
   submit(request: GenerationRequest, listener: SequenceListener, receivedNs: bigint): Generation {
     const received = Number(receivedNs - this.#options.originNs);
-    const firstDueNs = received + this.#options.truth.ttftMs * 1e6;
+    const firstDueNs = received + this.#ttftNs;
     const sequence = newSequence(request.promptTokens, request.maxTokens, received, listener);
-    const stream = { request, sequence, receivedNs: received, firstDueNs, sendsNs: [], over: false };
+    const due = { firstDueNs, itlNs: this.#itlNs };
+    const stream = { request, sequence, receivedNs: received, ...due, sendsNs: [], over: false };
     this.#streams.add(stream);
     this.#schedule(stream);
     return { abort: () => this.#finish(stream, 'aborted'), cachedTokens: () => 0 };
@@ -71,7 +82,7 @@ export class FixedTruthBackend implements Backend {
   }
 
   #schedule(stream: TruthStream): void {
-    const atNs = stream.firstDueNs + stream.sequence.generated * this.#options.truth.itlMs * 1e6;
+    const atNs = stream.firstDueNs + stream.sequence.generated * stream.itlNs;
     this.#deadlines.add(atNs, () => this.#send(stream));
   }
 

@@ -86,10 +86,25 @@ export class Front {
           sendJson(response, 200, { success: true });
         }),
       ],
+      ...(backend.retime === undefined ? [] : [['POST /fixed_truth', this.#retime] as const]),
       ['POST /v1/completions', (request, response) => this.#receive('completion', request, response)],
       ['POST /v1/chat/completions', (request, response) => this.#receive('chat', request, response)],
     ]);
   }
+
+  /** `?ttft_ms=50&itl_ms=20`: later requests are answered with this timing. */
+  readonly #retime: Route = (request, response) => {
+    request.resume();
+    const query = new URL(request.url ?? '/', 'http://mock').searchParams;
+    const [ttftMs, itlMs] = ['ttft_ms', 'itl_ms'].map((name) => Number(query.get(name) ?? Number.NaN));
+    const fine = [ttftMs!, itlMs!].every((ms) => Number.isFinite(ms) && ms >= 0);
+    if (fine) this.#options.backend.retime?.(ttftMs!, itlMs!);
+    sendJson(
+      response,
+      fine ? 200 : 400,
+      fine ? { ttft_ms: ttftMs, itl_ms: itlMs } : { detail: 'give ttft_ms, itl_ms' },
+    );
+  };
 
   #createdS(): number {
     return Math.floor(this.#options.clock.wallMs() / 1000);

@@ -2,9 +2,11 @@
 
 import { createHash } from 'node:crypto';
 import { endianness } from 'node:os';
-import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT } from '../core/index.ts';
-import { arrivalsLabel, poissonSchedule } from './poisson.ts';
+import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT, SALT_TOKENS } from '../core/index.ts';
+import { arrivalsOf, expectedArrivals } from './arrivals.ts';
+import { arrivalsLabel } from './poisson.ts';
 import { promptSource } from './prompts.ts';
+import type { TraceRows } from './trace.ts';
 
 /** Prompt texts one after the other, as the inside of a JSON string: escaped, UTF-8, without the quotes. */
 export interface PlannedTexts {
@@ -43,6 +45,8 @@ export interface OpenLoadInput {
   /** From 1. */
   readonly attempt: number;
   readonly tokenIds: readonly [number, number];
+  /** Rows of the load's trace, when it replays one. */
+  readonly trace?: TraceRows | null;
 }
 
 /**
@@ -52,37 +56,47 @@ export interface OpenLoadInput {
  * @throws ConfigError `too_many_requests`, and what promptSource throws.
  */
 export function planOpenLoad(input: OpenLoadInput): RequestPlan {
-  const { load, tokenIds, ordinal, attempt } = input;
+  const { load, tokenIds, ordinal, attempt, trace = null } = input;
   const durationS = load.warmupS + load.windowS + load.tailS;
-  const rate = load.rate ?? 0;
-  if (rate * durationS > REQUESTS_PER_ATTEMPT) {
-    throw new ConfigError('too_many_requests', `load ${load.id}: ${rate} req/s over ${durationS} s is too many`, {
+  const expected = expectedArrivals(load, durationS) ?? 0;
+  if (expected > REQUESTS_PER_ATTEMPT) {
+    throw new ConfigError('too_many_requests', `load ${load.id}: ${expected} requests in ${durationS} s are too many`, {
       advice: `Lower the rate or shorten the phases: a load has at most ${REQUESTS_PER_ATTEMPT} requests.`,
     });
   }
   const label = arrivalsLabel({ seed: input.seed, repeat: input.repeat, load: load.id, attempt });
-  const arrivals = poissonSchedule(label, rate, durationS);
+  const arrivals = arrivalsOf(load, label, durationS, trace);
   const count = arrivals.length;
   const scheduledNs = new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
   scheduledNs.set(arrivals);
-  const promptIds = sharedInt32(count * load.promptTokens);
+  const { prompt: promptTokens, output: maxTokens } = lengthsOf(load, count, trace);
   const promptStart = sharedInt32(count + 1);
+  for (let index = 0; index < count; index++) promptStart[index + 1] = promptStart[index]! + promptTokens[index]!;
+  const promptIds = sharedInt32(promptStart[count]!);
   const source = promptSource({ label, tokenIds, ordinal, attempt, firstIndex: 0 });
-  for (let index = 0; index < count; index++) {
-    promptStart[index + 1] = promptStart[index]! + load.promptTokens;
-    source.fill(promptIds, promptStart[index]!, load.promptTokens);
-  }
+  for (let index = 0; index < count; index++) source.fill(promptIds, promptStart[index]!, promptTokens[index]!);
   return {
     label,
     scheduledNs,
     promptIds,
     promptStart,
-    promptTokens: sharedInt32(count).fill(load.promptTokens),
+    promptTokens,
     texts: null,
-    maxTokens: sharedInt32(count).fill(load.outputTokens),
+    maxTokens,
     scheduleSha256: sha256(scheduledNs),
     promptsSha256: sha256(promptStart, promptIds),
   };
+}
+
+/** Lengths of each request: the trace's own, or one and the same for all. */
+function lengthsOf(load: LoadSpec, count: number, trace: TraceRows | null): { prompt: Int32Array; output: Int32Array } {
+  const prompt = sharedInt32(count).fill(load.promptTokens);
+  const output = sharedInt32(count).fill(load.outputTokens);
+  if (trace !== null && load.trace?.lengths) {
+    prompt.set(trace.promptTokens.subarray(0, count).map((tokens) => Math.max(SALT_TOKENS, tokens)));
+    output.set(trace.outputTokens.subarray(0, count));
+  }
+  return { prompt, output };
 }
 
 const sharedInt32 = (length: number): Int32Array =>

@@ -101,6 +101,30 @@ const CASES: readonly RuleCase[] = [
   { name: 'one sent more than 250 ms late', rule: 'V4', code: 'schedule_lag', requests: firstOf(1, late(250.001)) },
   { name: 'one sent 1 ms early', rule: 'V4', code: null, requests: firstOf(1, late(-1)) },
   { name: 'one sent more than 1 ms early', rule: 'V4', code: 'schedule_lag', requests: firstOf(1, late(-1.000001)) },
+  {
+    name: 'nothing sent at all',
+    rule: 'V4',
+    code: 'no_evidence',
+    requests: (r) => failedRequest(r.index, r.scheduledNs, { dispatchedNs: null, outcome: 'not_sent' }),
+  },
+  {
+    name: 'a worker without evidence',
+    rule: 'V5',
+    code: 'no_evidence',
+    facts: client({ missing: { workers: 'no evidence of load worker 1' } }),
+  },
+  {
+    name: 'a worker without utilisation',
+    rule: 'V6',
+    code: 'no_evidence',
+    facts: client({ missing: { workers: 'no evidence of load worker 1' } }),
+  },
+  {
+    name: 'process CPU unknown',
+    rule: 'V6',
+    code: 'no_evidence',
+    facts: client({ processCpuShare: null, missing: { processCpuShare: 'the load ended before its window did' } }),
+  },
   { name: 'loop delay p99 of 10 ms', rule: 'V5', code: null, facts: worker({ loopDelayP99Ms: 10 }) },
   { name: 'loop delay p99 above 10 ms', rule: 'V5', code: 'loop_lag', facts: worker({ loopDelayP99Ms: 10.01 }) },
   { name: 'loop delay of 100 ms', rule: 'V5', code: null, facts: worker({ loopDelayMaxMs: 100 }) },
@@ -489,6 +513,13 @@ describe('validity rules', () => {
         .rules.map((rule) => rule.rule)
         .filter((rule) => !seen.has(rule)),
     ).toEqual(unmeasured);
+  });
+
+  test('a load that began with late sends says so, and when its first request left', () => {
+    const late = (r: RequestRecord) => (r.scheduledNs < 2 * S ? { ...r, dispatchedNs: 2 * S } : r);
+    const outcome = ruleOf(assess({ requests: late }), 'V4');
+    expect(outcome).toMatchObject({ status: 'pass', evidence: { firstSendMs: 2000, lateBeforeWindow: 20 } });
+    expect(outcome.text).toContain('20 of the warm-up left late');
   });
 
   test('without a GPU its rules do not apply, and the cell can be valid', () => {

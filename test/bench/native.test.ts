@@ -9,9 +9,9 @@ import { compileNative } from '../../bench/native.ts';
 import type { PeerAnswer } from '../../bench/peer.ts';
 import { playWithReader } from '../../bench/raw-reader.ts';
 import type { LoadShape } from '../../bench/shape.ts';
-import { seenRequests, timingErrors } from '../../bench/timing-errors.ts';
-import { parseTruthLog, type TruthRow } from '../../bench/truth-log.ts';
 import { startTruthServer, type TruthServer } from '../../bench/truth-server.ts';
+import { seenRequests, timingErrors } from '../../src/analysis/timing-errors.ts';
+import { parseTruthLog, type TruthRow } from '../../src/analysis/truth-log.ts';
 import { OUTCOMES } from '../../src/core/index.ts';
 
 const program = compileNative('truth_server');

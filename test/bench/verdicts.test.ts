@@ -3,8 +3,8 @@ import { type Compared, costRatio, type Figures, medianRow } from '../../bench/f
 import { allRequiredMet, judge } from '../../bench/floors.ts';
 import { coresOf } from '../../bench/machine.ts';
 import { areIdentical, digestOfAll, type PlayedLoad } from '../../bench/schedule-identity.ts';
-import { summarize } from '../../bench/statistics.ts';
 import type { TimingRow } from '../../bench/timing.ts';
+import { summarize } from '../../src/analysis/summary.ts';
 
 function timingRow(ttftErrorMs: number, over: Partial<TimingRow> = {}): TimingRow {
   const calm = summarize([0.1]);

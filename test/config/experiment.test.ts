@@ -156,7 +156,7 @@ describe('a wrong value is refused with line, column, path, value and expectatio
     ['model.tokenIds', [9, 9], 'lo below hi'],
     ['model.tokenIds', [4, 60], 'cannot make every prompt unique'],
     ['model.maxModelLen', '4096', 'got "4096"'],
-    ['engine.kind', 'tgi', 'mock or vllm'],
+    ['engine.kind', 'tgi', 'mock, vllm or openai'],
     ['engine.port', 65_536, 'up to 65535'],
     ['engine.port', -1, 'from 0'],
     ['engine.maxSeqs', 0, 'from 1'],
@@ -262,8 +262,10 @@ describe('engine settings', () => {
       [['engine', 'args'], { dtype: 'float16', seed: 0, 'enforce-eager': true, 'max-x': 0.5 }],
       [['engine', 'env'], { OMP_NUM_THREADS: 1, BIND: 'nobind' }],
     );
-    expect(engine.args).toEqual({ dtype: 'float16', seed: 0, 'enforce-eager': true, 'max-x': 0.5 });
-    expect(engine.env).toEqual({ OMP_NUM_THREADS: '1', BIND: 'nobind' });
+    expect(engine).toMatchObject({
+      args: { dtype: 'float16', seed: 0, 'enforce-eager': true, 'max-x': 0.5 },
+      env: { OMP_NUM_THREADS: '1', BIND: 'nobind' },
+    });
   });
 
   test.each([

@@ -42,7 +42,7 @@ describe('the shipped configs', () => {
   test('smoke_vllm_cpu: a real engine without a GPU, paths counted from configs/', async () => {
     const { experiment } = await loadExperiment(join(ROOT, 'configs/smoke_vllm_cpu.yaml'));
     expect(experiment.engine).toMatchObject({ kind: 'vllm', command: join(ROOT, '.venv-vllm/bin/vllm'), maxSeqs: 8 });
-    expect(experiment.engine.env).toMatchObject({ OMP_NUM_THREADS: '1', VLLM_CPU_OMP_THREADS_BIND: 'nobind' });
+    expect(experiment.engine).toMatchObject({ env: { OMP_NUM_THREADS: '1', VLLM_CPU_OMP_THREADS_BIND: 'nobind' } });
     expect(experiment.model.path).toBe(join(ROOT, '.tiny-model'));
     expect(experiment.crosscheck?.tokenizer).toBe(join(ROOT, '.tiny-model'));
     expect(experiment.gpu).toEqual({ kind: 'none' });

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/index.ts';
-import type { RunningEngine } from '../../src/engines/engine.ts';
+import type { LaunchedEngine } from '../../src/engines/engine.ts';
 import { type LaunchOptions, launchEngine } from '../../src/engines/launch.ts';
 import { processStartTime } from '../../src/engines/proc.ts';
 import { ARM, experimentWith } from './support/experiment.ts';
@@ -42,7 +42,7 @@ function prepare(scenario: string, over: Partial<LaunchOptions> & { port?: numbe
   return { options, spawned, logPath };
 }
 
-async function launched(scenario: string): Promise<RunningEngine & { logPath: string }> {
+async function launched(scenario: string): Promise<LaunchedEngine & { logPath: string }> {
   const { options, logPath } = prepare(scenario);
   const engine = await launchEngine(options);
   onTestFinished(async () => {

@@ -186,10 +186,12 @@ test('a worker that is lost with its rows: what it had sent is our own failure, 
     response.flushHeaders();
   });
   const controller = new AbortController();
+  const inject = { blockWorkerMs: 8000, atNs: 500e6 };
+  const load = await prepareOpenLoad(options(port, { signal: controller.signal, inject }));
+  const running = load.start();
   // It is asked to stop while it cannot listen, and is ended with its rows unread.
-  setTimeout(() => controller.abort(), 900);
-  const inject = { blockWorkerMs: 6000, atNs: 500e6 };
-  const { requests, client } = await play(options(port, { signal: controller.signal, inject }));
+  setTimeout(() => controller.abort(), 1500);
+  const { requests, client } = await running.finally(() => load.dispose());
   const counts = outcomes(requests);
   expect(Object.keys(counts).sort()).toEqual(['client_error', 'not_sent']);
   expect(counts['client_error']! + counts['not_sent']!).toBe(plan.scheduledNs.length);

@@ -14,6 +14,8 @@ function scan(bytes: Buffer, cuts: readonly number[]): Seen[] {
   const seen: Seen[] = [];
   const scanner = new SseScanner({
     closed: false,
+    onWholeEvent: () => {},
+    takeKnown: () => -1,
     onEvent: (name, source, start, end) => seen.push({ name, data: source.toString('utf8', start, end) }),
   });
   const shared = Buffer.alloc(bytes.length + 1);
@@ -85,6 +87,8 @@ test('nothing is read behind the end marker', () => {
   const seen: string[] = [];
   const handler = {
     closed: false,
+    onWholeEvent: () => {},
+    takeKnown: () => -1,
     onEvent(_: string, bytes: Buffer, start: number, stop: number) {
       seen.push(bytes.toString('utf8', start, stop));
       this.closed = seen.at(-1) === '[DONE]';

@@ -23,7 +23,7 @@ describe('marks of a run', () => {
     }
     expect(captions(html).length).toBeGreaterThan(15);
     for (const caption of captions(html)) expect(caption).toContain('SYNTHETIC');
-    expect(tableTitles(markdown).length).toBe(5);
+    expect(tableTitles(markdown).length).toBe(6);
     for (const title of tableTitles(markdown)) expect(title).toContain('SYNTHETIC');
     expect(html).toContain('<title>SYNTHETIC · demo</title>');
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openRun } from '../../src/capture/reader.ts';
 import { experimentText } from './support/config.ts';
-import { eventually, processesWith, scene, tokbench } from './support/harness.ts';
+import { eventually, processesWith, QUICK, scene, tokbench } from './support/harness.ts';
 
 const LONG = 120_000;
 const LOCKED = { arms: ['lock50'], armLines: { lock50: ['lockSmClock: { fraction: 0.5 }'] }, windowS: 10 };
@@ -25,7 +25,7 @@ function watchdogOf(state: string): number {
 
 test('kill -9 of the watchdog: the run restores the board itself, stops, and exits 3', { timeout: LONG }, async () => {
   const at = scene(experimentText(LOCKED));
-  const started = tokbench(['run', at.config, '--out', at.dir, '--no-report'], at.env);
+  const started = tokbench(['run', at.config, '--out', at.dir, ...QUICK], at.env);
   await started.says('load l4');
   process.kill(watchdogOf(join(at.folder, 'state')), 'SIGKILL');
   const { code, stderr } = await started.ended;
@@ -40,14 +40,14 @@ test('kill -9 of both: the next run refuses and names the journal, restore repai
   timeout: LONG,
 }, async () => {
   const at = scene(experimentText(LOCKED));
-  const started = tokbench(['run', at.config, '--out', at.dir, '--no-report'], at.env);
+  const started = tokbench(['run', at.config, '--out', at.dir, ...QUICK], at.env);
   await started.says('load l4');
   const { manifest } = await openRun(at.dir);
   process.kill(watchdogOf(join(at.folder, 'state')), 'SIGKILL');
   started.child.kill('SIGKILL');
   await started.ended;
   const next = scene(experimentText({ gpu: 'none', windowS: 2 }));
-  const again = () => tokbench(['run', next.config, '--out', next.dir, '--no-report'], at.env).ended;
+  const again = () => tokbench(['run', next.config, '--out', next.dir, ...QUICK], at.env).ended;
   const refused = await again();
   expect(refused.code, refused.stderr).toBe(3);
   expect(refused.stderr).toContain('stale_journal');
@@ -75,7 +75,10 @@ test.each([24, 120, 300])(
     }
     try {
       const dir = join(disk, 'run');
-      const { code, stderr } = await tokbench(['run', at.config, '--out', dir], at.env).ended;
+      const { code, stderr } = await tokbench(
+        ['run', at.config, '--out', dir, '--no-calibrate', '--allow-invalid'],
+        at.env,
+      ).ended;
       expect(code, stderr).toBe(4);
       expect(stderr).toContain('disk_full');
       expect(stderr).not.toMatch(/\n\s+at /);

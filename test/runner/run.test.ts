@@ -3,12 +3,12 @@ import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { openRun } from '../../src/capture/reader.ts';
 import { experimentText } from './support/config.ts';
-import { eventually, processesWith, type Scene, scene, tokbench } from './support/harness.ts';
+import { eventually, processesWith, QUICK, type Scene, scene, tokbench } from './support/harness.ts';
 
 const LONG = 120_000;
 
 const run = (at: Scene, ...flags: string[]) =>
-  tokbench(['run', at.config, '--out', at.dir, '--no-report', ...flags], at.env);
+  tokbench(['run', at.config, '--out', at.dir, ...QUICK, ...flags], at.env);
 const verify = (at: Scene) => tokbench(['verify', at.dir], at.env).ended;
 
 async function runTag(at: Scene): Promise<string> {

@@ -24,29 +24,44 @@ function dispatched({ counts }: RuleInput): Finding {
   return pass(evidence, 'every scheduled arrival was sent');
 }
 
-function scheduleLag({ requests, arrivals }: RuleInput): Finding {
+function scheduleLag({ requests, arrivals, facts }: RuleInput): Finding {
   const sent = arrivals.filter((row) => !Number.isNaN(requests.table.dispatchedNs[row]!));
-  if (sent.length === 0) return pass({ dispatched: 0 }, 'nothing was sent in the window');
+  if (sent.length === 0) return noEvidence('nothing was sent in the window', { dispatched: 0 });
   const lags = sortedCopy(sent.map((row) => sendLagNs(requests, row) / NS_PER_MS));
   const evidence = {
     dispatched: sent.length,
     sendLagP99Ms: percentile(lags, 99, 100)!,
     sendLagMaxMs: lags.at(-1)!,
     earliestMs: Math.max(0, -lags[0]!),
+    ...beforeWindow(requests, facts.phases),
   };
   const late = evidence.sendLagP99Ms > MAX_LAG_P99_MS || evidence.sendLagMaxMs > MAX_LAG_MS;
   if (late || evidence.earliestMs > MAX_EARLY_MS) {
     const figures = `p99 ${ms(evidence.sendLagP99Ms)} (limit ${MAX_LAG_P99_MS}), longest ${ms(evidence.sendLagMaxMs)} (limit ${MAX_LAG_MS})`;
     return hit(evidence, `requests left late: ${figures}${early(evidence.earliestMs)}`);
   }
-  return pass(evidence, 'requests left on time');
+  const { lateBeforeWindow } = evidence;
+  if (lateBeforeWindow === 0) return pass(evidence, 'requests left on time');
+  return pass(evidence, `requests of the window left on time; ${lateBeforeWindow} of the warm-up left late, together`);
+}
+
+/**
+ * How the load began: when its first request left, counted from the load's start, and how many of the warm-up left
+ * late. Late ones leave together as soon as they can, which the server meets as a burst.
+ */
+function beforeWindow({ table }: RuleInput['requests'], { startNs, window }: RuleInput['facts']['phases']) {
+  const sent = Array.from(table.dispatchedNs.keys()).filter((row) => !Number.isNaN(table.dispatchedNs[row]!));
+  const early = sent.filter((row) => table.scheduledNs[row]! < window.startNs);
+  const isLate = (row: number) => table.dispatchedNs[row]! - table.scheduledNs[row]! > MAX_LAG_P99_MS * NS_PER_MS;
+  const firstNs = sent.reduce((first, row) => Math.min(first, table.dispatchedNs[row]!), Number.POSITIVE_INFINITY);
+  return { firstSendMs: (firstNs - startNs) / NS_PER_MS, lateBeforeWindow: early.filter(isLate).length };
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 const early = (earliestMs: number): string => (earliestMs > MAX_EARLY_MS ? `, up to ${ms(earliestMs)} too early` : '');
 
 function loopLag({ facts }: RuleInput): Finding {
-  const { workers } = facts.client;
+  const { workers, missing } = facts.client;
   if (workers.length === 0) return noEvidence('no load worker reported its event-loop delay');
   const evidence = {
     loopDelayP99Ms: Math.max(...workers.map((w) => w.loopDelayP99Ms)),
@@ -59,6 +74,7 @@ function loopLag({ facts }: RuleInput): Finding {
     const figures = `p99 ${ms(evidence.loopDelayP99Ms)} (limit ${MAX_LOOP_P99_MS}), longest ${ms(evidence.loopDelayMaxMs)} (limit ${MAX_LOOP_MS})`;
     return hit(evidence, `a load worker could not attend to its sockets in time: ${figures}`);
   }
+  if (missing['workers'] !== undefined) return noEvidence(missing['workers'], evidence);
   return pass(evidence, 'the load workers were free to attend to their sockets');
 }
 
@@ -80,6 +96,7 @@ function loadgenCpu({ facts }: RuleInput): Finding {
     const names = absent.map(([name]) => (missing[name] ? `${name} (${missing[name]})` : name));
     return noEvidence(`not measured: ${names.join(', ')}`, evidence);
   }
+  if (missing['workers'] !== undefined) return noEvidence(missing['workers'], evidence);
   return pass(evidence, 'the load generator had CPU time to spare');
 }
 

@@ -1,11 +1,20 @@
 // Was it one server, answering each prompt afresh (V17, V18, V19, V21)?
 
-import { type MetricSample, type ServerEvidence, VLLM_METRICS } from '../../core/index.ts';
+import { type MetricSample, PROCESS_START_METRIC, type ServerEvidence, VLLM_METRICS } from '../../core/index.ts';
 import { nameOf } from '../prometheus.ts';
-import { type Finding, hit, noEvidence, pass, percent, type Rule, type RuleInput, shareOf } from './rule.ts';
+import {
+  type Finding,
+  hit,
+  noEvidence,
+  notEvaluated,
+  pass,
+  percent,
+  type Rule,
+  type RuleInput,
+  shareOf,
+} from './rule.ts';
 
 const MAX_FAILED = 0.01;
-const PROCESS_START = 'process_start_time_seconds';
 
 /** Increase of a counter from the load's start to its end; null when either edge lacks it. */
 function increase({ facts }: RuleInput, series: string): number | null {
@@ -14,8 +23,24 @@ function increase({ facts }: RuleInput, series: string): number | null {
   return start === undefined || end === undefined ? null : end - start;
 }
 
+/**
+ * A server that we attached to may have no such series, at either edge: then the rule cannot be asked, the cell carries
+ * `no_server_metrics`, and it is for the reader to judge. Of a server that we started, the same is missing evidence.
+ */
+function neverShown({ facts: { server } }: RuleInput, series: string): boolean {
+  const edges = [server.countersAtStart, server.countersAtEnd];
+  return server.pid === null && edges.every((counters) => counters?.[series] === undefined);
+}
+
+/** True when a server that is not ours does not show what V17-V19 ask about. */
+export const lacksServerMetrics = (input: RuleInput): boolean =>
+  [VLLM_METRICS.prefixHits, VLLM_METRICS.preemptions, PROCESS_START_METRIC].some((series) => neverShown(input, series));
+
+const NOT_SHOWN = 'this server, which was running already, does not show';
+
 function prefixHits(input: RuleInput): Finding {
   const hitTokens = increase(input, VLLM_METRICS.prefixHits);
+  if (neverShown(input, VLLM_METRICS.prefixHits)) return notEvaluated(`${NOT_SHOWN} prefix-cache hits`);
   if (hitTokens === null) return noEvidence('the server shows no prefix-cache counter at both edges of the load');
   if (hitTokens > 0) return hit({ hitTokens }, `${hitTokens} prompt tokens came from the prefix cache`);
   return pass({ hitTokens }, 'no prompt token came from the prefix cache');
@@ -23,12 +48,14 @@ function prefixHits(input: RuleInput): Finding {
 
 function preemptions(input: RuleInput): Finding {
   const count = increase(input, VLLM_METRICS.preemptions);
+  if (neverShown(input, VLLM_METRICS.preemptions)) return notEvaluated(`${NOT_SHOWN} preemptions`);
   if (count === null) return noEvidence('the server shows no preemption counter at both edges of the load');
   if (count > 0) return hit({ preemptions: count }, `the server preempted requests ${count} times`);
   return pass({ preemptions: count }, 'no preemption');
 }
 
-function serverRestart({ facts, scrapes }: RuleInput): Finding {
+function serverRestart(input: RuleInput): Finding {
+  const { facts, scrapes } = input;
   const { pid, startTimeAtStart, startTimeAtEnd, countersAtStart, countersAtEnd, died } = facts.server;
   const evidence = { pid, startTimeAtStart, startTimeAtEnd, died, decreased: decreased(facts.server, scrapes) };
   if (died !== null) return hit(evidence, died);
@@ -36,8 +63,10 @@ function serverRestart({ facts, scrapes }: RuleInput): Finding {
     return hit(evidence, 'the process that was measured is gone');
   }
   if (evidence.decreased.length > 0) return hit(evidence, `counters went down: ${evidence.decreased.join(', ')}`);
-  const startStamp = countersAtStart?.[PROCESS_START];
-  if (startStamp !== countersAtEnd?.[PROCESS_START]) return hit(evidence, 'the server started anew during the load');
+  if (neverShown(input, PROCESS_START_METRIC)) return notEvaluated(`${NOT_SHOWN} when its process started`);
+  const startStamp = countersAtStart?.[PROCESS_START_METRIC];
+  if (startStamp !== countersAtEnd?.[PROCESS_START_METRIC])
+    return hit(evidence, 'the server started anew during the load');
   if (countersAtStart === null || countersAtEnd === null) return noEvidence('no counters at both edges', evidence);
   if (startTimeAtStart === null && startStamp === undefined) return noEvidence('no start time of the server', evidence);
   return pass(evidence, 'one process answered the whole load');

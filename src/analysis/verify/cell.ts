@@ -4,7 +4,7 @@ import { CELL_FILES, cellPath, launchFile } from '../../capture/layout.ts';
 import type { RunReader } from '../../capture/reader.ts';
 import { type CellFile, type LaunchFile, VLLM_METRICS } from '../../core/index.ts';
 import { assessCell, type CellAssessment } from '../cell.ts';
-import { parsePrometheus, sumSeries } from '../prometheus.ts';
+import { edgeCounters } from '../edge-counters.ts';
 import { compareStored } from './compare.ts';
 import type { Findings } from './findings.ts';
 import { checkRecords } from './records.ts';
@@ -66,14 +66,8 @@ async function checkCounters(run: RunReader, cell: CellFile, found: Findings): P
     ['countersAtStart', start, cell.server.countersAtStart],
     ['countersAtEnd', end, cell.server.countersAtEnd],
   ] as const) {
-    compareStored(path, { [name]: stored }, { [name]: text === null ? null : countersOf(text) }, found);
+    compareStored(path, { [name]: stored }, { [name]: text === null ? null : edgeCounters(text, VLLM_METRICS) }, found);
   }
-}
-
-function countersOf(text: string): Record<string, number> {
-  const values = parsePrometheus(text);
-  const sums = Object.values(VLLM_METRICS).map((name) => [name, sumSeries(values, name)] as const);
-  return Object.fromEntries(sums.flatMap(([name, sum]) => (sum === null ? [] : [[name, sum]])));
 }
 
 function checkFacts(run: RunReader, cell: CellFile, launch: LaunchFile | null, found: Findings): void {

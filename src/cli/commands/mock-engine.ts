@@ -22,6 +22,7 @@ interface Flags {
   readonly keepAliveS: number;
   readonly fault: readonly string[];
   readonly faultSeed: number;
+  readonly exitOnEof?: boolean;
 }
 
 export function configure(command: Command): void {
@@ -42,6 +43,7 @@ export function configure(command: Command): void {
     .option('--log <file>', 'fixed truth: CSV of when each event left (CLOCK_MONOTONIC ns)')
     .option('--keep-alive-s <seconds>', 'idle connections are closed after', nonNegative, 5)
     .option('--fault <name[:value],...>', 'misbehave; may be repeated', list, [])
+    .option('--exit-on-eof', 'end when standard input ends, so that it cannot outlive what started it')
     .option('--fault-seed <n>', 'seed of the faults that strike by chance', wholeNumber, 0)
     .addHelpText(
       'after',
@@ -49,12 +51,14 @@ export function configure(command: Command): void {
     )
     .action(async (flags: Flags) => {
       const { runMockEngine } = await import('../../sim/mock-engine.ts');
+      if (flags.exitOnEof) process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume();
       process.exitCode = await runMockEngine(optionsOf(flags));
+      if (flags.exitOnEof) process.stdin.destroy();
     });
 }
 
 function optionsOf(flags: Flags): MockEngineOptions {
-  const { ttftMs, itlMs, log, fault, gpuSocket, ...same } = flags;
+  const { ttftMs, itlMs, log, fault, gpuSocket, exitOnEof: _, ...same } = flags;
   const fixed = ttftMs !== undefined || itlMs !== undefined;
   return {
     ...same,

@@ -6,6 +6,7 @@ import { utc } from '../format.ts';
 import type { CellView, ReportModel } from '../model.ts';
 import { FORMULAS, NOT_MEASURED, REDERIVE, verdictLine } from '../prose.ts';
 import { type ArmAnswer, answers, banners, type CellAnswer } from '../summary.ts';
+import { calibrationTable } from '../tables/calibration.ts';
 import { cellsTable } from '../tables/cells.ts';
 import { comparisonTable } from '../tables/comparison.ts';
 import { latencyTable, numbersTable } from '../tables/detail.ts';
@@ -107,7 +108,7 @@ ${figuresSection(model, figures)}
 <section id="cells"><h2>Cells</h2>${tableHtml(cellsTable(model), model.marks)}
 ${model.cells.map((view) => cellSection(model, view, figures)).join('\n')}</section>
 <section id="validity"><h2>Validity</h2>${tableHtml(validityTable(model), model.marks)}</section>
-<section id="client"><h2>Requests and client</h2>${tableHtml(outcomesTable(model), model.marks)}${tableHtml(clientTable(model), model.marks)}</section>
+<section id="client"><h2>Requests and client</h2>${tableHtml(outcomesTable(model), model.marks)}${tableHtml(clientTable(model), model.marks)}${tableHtml(calibrationTable(model), model.marks)}</section>
 <section id="environment"><h2>Environment</h2>${tableHtml(environmentTable(model), model.marks)}</section>
 ${methodSection()}</main>
 <footer>Made by ${escapeHtml(model.manifest.tool.name)} ${escapeHtml(model.manifest.tool.version)} from the capture ${escapeHtml(model.manifest.runId)}.</footer>

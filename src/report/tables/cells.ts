@@ -18,6 +18,8 @@ const FIELDS: readonly Field[] = [
   { column: left('validity'), value: (view) => [validity(view), ...view.cell.labels].join(', ') },
   { column: left('SLO at p99'), value: (view) => kept(view.cell.metrics.feasible) },
   { column: right('offered, req/s'), value: (view) => number(view.cell.metrics.offeredReqPerS) },
+  { column: right('dispatched, req/s'), value: (view) => number(view.cell.metrics.dispatchedReqPerS) },
+  { column: right('completed, req/s'), value: (view) => number(view.cell.metrics.completedReqPerS) },
   { column: right('goodput, tok/s'), value: (view) => number(view.cell.metrics.goodputTokPerS) },
   { column: right('throughput, tok/s'), value: (view) => number(view.cell.metrics.throughputTokPerS) },
   {

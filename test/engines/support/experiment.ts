@@ -1,13 +1,19 @@
 // A small experiment for engine tests; every field that matters to a test is given by it.
 
-import { type ArmSpec, DEFAULT_SLO, EXPERIMENT_SCHEMA, type Experiment } from '../../../src/core/index.ts';
+import {
+  type ArmSpec,
+  DEFAULT_SLO,
+  EXPERIMENT_SCHEMA,
+  type Experiment,
+  type LaunchedExperiment,
+} from '../../../src/core/index.ts';
 
 const SOAK = { concurrency: 1, promptTokens: 8, outputTokens: 8, minS: 1, maxS: 1, compareS: 1 };
 
 export function experimentWith(
   engine: Partial<Experiment['engine']> & { kind?: 'mock' | 'vllm'; command?: string; startupS?: number },
   model: Partial<Experiment['model']> = {},
-): Experiment {
+): LaunchedExperiment {
   const common = { host: '127.0.0.1', port: 0, args: {}, env: {}, maxSeqs: 8, readinessTimeoutS: 20 };
   const kind = engine.kind ?? 'mock';
   return {
@@ -22,7 +28,7 @@ export function experimentWith(
     model: { path: 'tiny', revision: null, servedName: 'bench', tokenIds: [4, 1024], maxModelLen: 2048, ...model },
     engine: (kind === 'mock'
       ? { startupS: 0, ...common, ...engine, kind }
-      : { command: 'vllm', ...common, ...engine, kind }) as Experiment['engine'],
+      : { command: 'vllm', ...common, ...engine, kind }) as LaunchedExperiment['engine'],
     gpu: { kind: 'none' },
     arms: [],
     loads: [],

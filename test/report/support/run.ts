@@ -148,6 +148,7 @@ export function run(options: RunOptions = {}): ReportSource {
     metricSamples: async () => (options.metrics === false ? [] : metricRows()),
     launchPart: async (key, part) => launchPartOf(cells, key, part),
     environment: async () => null,
+    calibration: async () => null,
   };
 }
 

@@ -7,6 +7,9 @@ import { join, resolve } from 'node:path';
 
 const TOKBENCH = resolve(import.meta.dirname, '../../../bin/tokbench');
 
+/** Of `run` in tests: nothing that takes time or depends on how busy the machine is. */
+export const QUICK = ['--no-report', '--no-calibrate', '--allow-invalid'] as const;
+
 export interface Scene {
   /** A folder that is this test's alone. */
   readonly folder: string;

@@ -1,4 +1,4 @@
-// What did the server really do? Its log of sends, one row per request, as times relative to the bench's origin.
+// What did the server really do? Its log of sends, one row per request, as run-relative times.
 
 export interface TruthRow {
   readonly id: string;
@@ -6,7 +6,7 @@ export interface TruthRow {
   readonly status: string;
   /** When the kernel had the last byte of the request; null where the server does not know. */
   readonly kernelNs: number | null;
-  /** When the server had read the last byte of the request, ns after the origin. */
+  /** When the server had read the last byte of the request, ns after the run's origin. */
   readonly receivedNs: number;
   /** When its schedule wanted the first token to leave. */
   readonly firstDueNs: number;

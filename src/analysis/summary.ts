@@ -1,6 +1,6 @@
 // Mean, spread and nearest-rank quantiles of a list of measurements.
 
-import { percentile, sortedCopy } from '../src/analysis/percentile.ts';
+import { percentile, sortedCopy } from './percentile.ts';
 
 export interface Summary {
   readonly count: number;

@@ -1,8 +1,8 @@
 // By how much does what the client saw differ from what the server did?
 
-import { NS_PER_MS, type RequestTable } from '../src/core/index.ts';
-import { OUTCOMES } from '../src/core/outcome.ts';
-import { type Summary, summarize } from './statistics.ts';
+import { NS_PER_MS, type RequestTable } from '../core/index.ts';
+import { OUTCOMES } from '../core/outcome.ts';
+import { type Summary, summarize } from './summary.ts';
 import type { TruthRow } from './truth-log.ts';
 
 /** One request as the client recorded it; times in ns after the same origin as the truth's. */
@@ -56,17 +56,13 @@ export function timingErrors(
   itlMs: number,
 ): TimingErrors {
   const delivered = seen.filter((request) => request.ok);
-  const pairs = delivered.flatMap((request) => {
-    const row = truth.get(request.id);
-    const whole = row?.status === 'ok' && row.sendsNs.length > 0 && row.sendsNs.length === request.eventAtNs.length;
-    return whole ? [{ request, row }] : [];
-  });
-  const stamped = pairs.flatMap(({ request, row }) =>
-    row.kernelNs === null ? [] : [{ request, row, kernelNs: row.kernelNs }],
+  const pairs = pairWithTruth(seen, truth);
+  const stamped = pairs.flatMap((pair) =>
+    pair.row.kernelNs === null ? [] : [{ ...pair, kernelNs: pair.row.kernelNs }],
   );
-  const ms = (pick: (pair: (typeof pairs)[number]) => number) => pairs.map((pair) => pick(pair) / NS_PER_MS);
-  const truthTtft = ({ row }: (typeof pairs)[number]) => row.sendsNs[0]! - row.receivedNs;
-  const first = ({ request }: { readonly request: SeenRequest }) => request.eventAtNs[0]!;
+  const ms = (pick: (pair: TruthPair) => number) => pairs.map((pair) => pick(pair) / NS_PER_MS);
+  const truthTtft = ({ row }: TruthPair) => row.sendsNs[0]! - row.receivedNs;
+  const first = ({ request }: TruthPair) => request.eventAtNs[0]!;
   const gaps = summarize(pairs.flatMap(({ request }) => gapsMs(request.eventAtNs)));
   const truthGaps = summarize(pairs.flatMap(({ row }) => gapsMs(row.sendsNs)));
   return {
@@ -100,6 +96,20 @@ export function timingErrors(
   };
 }
 
+export interface TruthPair {
+  readonly request: SeenRequest;
+  readonly row: TruthRow;
+}
+
+/** Delivered requests beside what the server did; those without a whole truth of as many tokens are left out. */
+export function pairWithTruth(seen: readonly SeenRequest[], truth: ReadonlyMap<string, TruthRow>): TruthPair[] {
+  return seen.flatMap((request) => {
+    const row = truth.get(request.id);
+    const whole = row?.status === 'ok' && row.sendsNs.length > 0 && row.sendsNs.length === request.eventAtNs.length;
+    return request.ok && whole ? [{ request, row }] : [];
+  });
+}
+
 /** The spread that one side adds to the other's: NaN stays NaN. */
 export const excessSigma = (client: number, truth: number): number =>
   Math.sqrt(Math.max(0, client * client - truth * truth));
@@ -119,7 +129,7 @@ function gapsMs(atNs: ArrayLike<number>): number[] {
   return Array.from({ length: Math.max(0, atNs.length - 1) }, (_, i) => (atNs[i + 1]! - atNs[i]!) / NS_PER_MS);
 }
 
-const seenLags = ({ request, row }: { readonly request: SeenRequest; readonly row: TruthRow }): number[] =>
+const seenLags = ({ request, row }: TruthPair): number[] =>
   row.sendsNs.map((sentNs, token) => (request.eventAtNs[token]! - sentNs) / NS_PER_MS);
 
 function latenessMs({ sendsNs, firstDueNs }: TruthRow, itlMs: number): number[] {

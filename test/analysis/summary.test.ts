@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { median, summarize } from '../../bench/statistics.ts';
+import { median, summarize } from '../../src/analysis/summary.ts';
 
 describe('summaries', () => {
   test('of 1 to 200: nearest ranks, population sigma', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { excessSigma, type SeenRequest, seenRequests, timingErrors } from '../../bench/timing-errors.ts';
-import type { TruthRow } from '../../bench/truth-log.ts';
+import { excessSigma, type SeenRequest, seenRequests, timingErrors } from '../../src/analysis/timing-errors.ts';
+import type { TruthRow } from '../../src/analysis/truth-log.ts';
 import { type RequestRecord, requestTable } from '../../src/core/index.ts';
 
 const MS = 1e6;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseTruthLog } from '../../bench/truth-log.ts';
+import { parseTruthLog } from '../../src/analysis/truth-log.ts';
 import { TRUTH_LOG_HEADER } from '../../src/sim/fixed-truth.ts';
 
 const ORIGIN = 9_007_199_254_740_993_000n;

@@ -1,0 +1,70 @@
+// May this client run this plan? Not one whose promise is near the client's own error, nor one near its limit.
+
+import type {
+  CalibrationRefusal,
+  CeilingStep,
+  ClientCeiling,
+  ClientDemand,
+  ClientFloor,
+  ReuseProbe,
+  Slo,
+} from '../core/index.ts';
+
+/** A promise must be at least this many times the client's own part of it. */
+export const FLOOR_FACTOR = 10;
+/** A plan may ask for at most one in so many parts of the ceiling. */
+export const CEILING_PARTS = 3;
+
+/** The utilisation of a loop that is still accepted in a window (V6). */
+export const FULL_LOOP = 0.7;
+/** A step is near enough to it to be called measured. */
+const NEAR = 0.15;
+
+export interface Proof {
+  readonly floor: ClientFloor;
+  readonly ceiling: ClientCeiling;
+  readonly reuse: ReuseProbe | null;
+}
+
+/** Every reason to refuse, in words; none when the plan may be run. Limits are inclusive on the accepted side. */
+export function refusals(slo: Slo, demand: ClientDemand, proof: Proof): CalibrationRefusal[] {
+  const { floor, ceiling } = proof;
+  const found: CalibrationRefusal[] = [];
+  const promise = (name: string, limitMs: number, floorMs: number, of: string) => {
+    if (limitMs >= FLOOR_FACTOR * floorMs) return;
+    found.push({
+      code: 'slo_below_floor',
+      text: `the promise on ${name} is ${limitMs} ms, but this client alone adds up to ${ms(floorMs)} (${of}): less than ${FLOOR_FACTOR} times that cannot be judged`,
+      advice: Number.isFinite(floorMs)
+        ? `Quieten this machine, or promise at least ${Math.ceil(FLOOR_FACTOR * floorMs)} ms for ${name}.`
+        : 'Answers of the loopback server got lost: quieten this machine and look at its limits of open files and ports.',
+    });
+  };
+  promise('TTFT', slo.ttftMs, floor.ttftP99Ms, `p99 of ${floor.requests} requests`);
+  if (floor.itlP99Ms !== null) promise('TPOT', slo.tpotMs, floor.itlP99Ms, `p99 of ${floor.gaps} gaps between tokens`);
+  const idleMs = proof.reuse?.idleWorstMs ?? null;
+  if (idleMs !== null) promise('TTFT', slo.ttftMs, idleMs, 'one request per second on an idle loop');
+  const most = ceiling.eventsPerS / CEILING_PARTS;
+  if (demand.eventsPerS > most) {
+    found.push({
+      code: 'plan_above_ceiling',
+      text: `load ${demand.load} asks for ${whole(demand.eventsPerS)} tokens per second at its busiest, more than a third of the ${whole(ceiling.eventsPerS)} that this client can take`,
+      advice: `Lower its rate to ${(demand.requestsPerS * (most / demand.eventsPerS)).toPrecision(2)} req/s, or give the client more cores and raise loadWorkers.`,
+    });
+  }
+  return found;
+}
+
+const ms = (value: number): string =>
+  Number.isFinite(value) ? `${value.toPrecision(3)} ms` : 'more than was measured';
+const whole = (value: number): string => value.toFixed(0);
+
+/** Scales the step that came nearest to 70 % in proportion: the cost per event falls with the rate, so upwards it errs low. */
+export function ceilingOf(steps: readonly CeilingStep[]): Pick<ClientCeiling, 'eventsPerS' | 'extrapolated'> {
+  const off = (step: CeilingStep) => Math.abs(step.loopUtilization - FULL_LOOP);
+  const nearest = steps.reduce((best, step) => (off(step) < off(best) ? step : best));
+  return {
+    eventsPerS: (nearest.eventsPerS * FULL_LOOP) / nearest.loopUtilization,
+    extrapolated: off(nearest) > NEAR,
+  };
+}
