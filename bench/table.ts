@@ -133,7 +133,7 @@ function saturatedLines({ rounds, share }: Saturated): string[] {
     `  our client               ${middle(({ ours }) => ours)}`,
     `  Node reader, no parsing  ${middle(({ nodeReader }) => nodeReader)}`,
     `  C reader, no parsing     ${middle(({ cReader }) => cReader)}`,
-    `  Node reader's over ours  ${share.toFixed(3)}`,
+    `  Node reader's over ours  ${Number.isNaN(share) ? 'not comparable: events came several to a read, the machine was too busy' : share.toFixed(3)}`,
   ];
 }
 

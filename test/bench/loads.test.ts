@@ -80,13 +80,17 @@ test('events that share a read are one read; the next request begins a new one',
 });
 
 test('under saturation the share is the median of the rounds, each round by itself', () => {
-  const cost = (playCpuUsPerEvent: number) => ({ playCpuUsPerEvent }) as ClientCost;
+  const cost = (playCpuUsPerEvent: number, reads = 100) => ({ playCpuUsPerEvent, events: 100, reads }) as ClientCost;
   const rounds = [
     { ours: cost(10), nodeReader: cost(8) },
     { ours: cost(20), nodeReader: cost(18) },
     { ours: cost(5), nodeReader: cost(3) },
   ];
   expect(shareOf(rounds)).toBeCloseTo(0.8, 12);
+  // Cheap only because several events came with each read: such a round is no comparison.
+  const coalesced = { ours: cost(10), nodeReader: cost(2, 50) };
+  expect(shareOf([...rounds, coalesced, coalesced, coalesced])).toBeCloseTo(0.8, 12);
+  expect(shareOf([coalesced])).toBeNaN();
 });
 
 describe('arrivals', () => {
