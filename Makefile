@@ -1,6 +1,7 @@
 # The operator's front door. Every target does its own set-up; the work itself is in bin/tokbench and npm scripts.
 SHELL := /bin/sh
 OUT ?=
+ARGS ?=
 
 .PHONY: install demo test check bench streams vectors fuzz prove-saturation prove-coordinated-omission smoke-vllm crosscheck-vllm report clean help
 
@@ -26,8 +27,8 @@ check: install ## types and lint only
 prove-saturation: install ## a stalled and a starved client are caught, an undisturbed one is not; about 2 minutes
 	bin/node24 bench/prove-saturation.ts
 
-bench: install ## how exact and how cheap the client is, on this machine
-	npm run --silent bench
+bench: install ## how exact and how cheap the client is, on this machine; ARGS=--quick
+	npm run --silent bench -- $(ARGS)
 
 streams: install ## the stream cases alone
 	npm run --silent test:streams

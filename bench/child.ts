@@ -9,13 +9,18 @@ const ANSWER_LIMIT_MS = 100_000;
 
 /**
  * Runs a script of this folder on `core` under the same Node, hands it `question`, resolves with its answer.
- * @throws Error when it ends without an answer or says nothing for 100 s.
+ * @throws Error when it ends without an answer or says nothing within `limitMs`, 100 s by default.
  */
-export function askChild<Answer>(script: string, question: unknown, core: number | undefined): Promise<Answer> {
+export function askChild<Answer>(
+  script: string,
+  question: unknown,
+  core: number | undefined,
+  limitMs: number = ANSWER_LIMIT_MS,
+): Promise<Answer> {
   const path = fileURLToPath(new URL(script, import.meta.url));
   const [program, ...args] = pinned(core, [process.execPath, ...process.execArgv, path]);
   const child = spawn(program!, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), ANSWER_LIMIT_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
   return new Promise<Answer>((resolve, reject) => {
     child.once('error', reject);
     child.once('message', (message) => resolve(message as Answer));

@@ -1,46 +1,40 @@
 // Entry of the client's process: plays one open load through the real driver and reports what it saw and spent.
 
-import { type ClientEvidence, FIRST_LOAD_ORDINAL, PLAIN_LOAD, type RequestTable } from '../src/core/index.ts';
+import type { ClientEvidence, RequestTable } from '../src/core/index.ts';
 import { completionsDialect } from '../src/engines/driver.ts';
 import { requestIdPrefix } from '../src/loadgen/body.ts';
 import { prepareOpenLoad } from '../src/loadgen/open.ts';
-import { planOpenLoad } from '../src/workloads/plan.ts';
 import { answerParent } from './child.ts';
+import { peakRssMb, rssMb, type Spent, spending } from './process-cost.ts';
+import { expectedLatencyS, type LoadShape, planShape } from './shape.ts';
 
 export interface LoadQuestion {
   readonly port: number;
-  readonly rate: number;
-  readonly windowS: number;
-  readonly promptTokens: number;
-  readonly outputTokens: number;
+  readonly shape: LoadShape;
   readonly workers: number;
   readonly seed: number;
   readonly originNs: bigint;
+  /** Seconds between looks at the memory while the load runs; null: only its peak is told. */
+  readonly rssEveryS: number | null;
 }
 
-export interface LoadAnswer {
+export interface LoadAnswer extends Spent {
   readonly requests: RequestTable;
   readonly startNs: number;
   /** Of every X-Request-Id: a dash and the arrival index follow. */
   readonly idPrefix: string;
   readonly scheduleSha256: string;
   readonly client: ClientEvidence;
-  /** User and system time of the whole process from its start to the load's end, all threads, us. */
-  readonly cpuUs: number;
-  /** The part of it from the load's start on. */
-  readonly playCpuUs: number;
+  /** Most memory that the process ever had resident, MB. */
+  readonly peakRssMb: number;
+  /** Resident memory, MB, at each look. */
+  readonly rssMb: readonly number[];
 }
 
 const HOST = '127.0.0.1';
-const TOKEN_IDS = [4, 1024] as const;
-/** Decides how many sockets are opened ahead; the streams of the bench take 1.3 s. */
-const EXPECTED_LATENCY_S = 2;
 
-answerParent<LoadQuestion, LoadAnswer>(async (question) => {
-  const { port, rate, windowS, promptTokens, outputTokens, workers, seed, originNs } = question;
-  const phases = { warmupS: 0, windowS, tailS: 0, drainS: 30 };
-  const load = { ...PLAIN_LOAD, id: 'bench', rate, promptTokens, outputTokens, ...phases };
-  const plan = planOpenLoad({ seed, repeat: 1, load, ordinal: FIRST_LOAD_ORDINAL, attempt: 1, tokenIds: TOKEN_IDS });
+answerParent<LoadQuestion, LoadAnswer>(async ({ port, shape, workers, seed, originNs, rssEveryS }) => {
+  const plan = planShape(shape, seed);
   const prepared = await prepareOpenLoad({
     plan,
     endpoint: { host: HOST, port },
@@ -48,15 +42,21 @@ answerParent<LoadQuestion, LoadAnswer>(async (question) => {
     ignoreEos: true,
     workers,
     originNs,
-    ...phases,
-    expectedLatencyS: EXPECTED_LATENCY_S,
+    warmupS: 0,
+    windowS: shape.windowS,
+    tailS: 0,
+    drainS: 30,
+    expectedLatencyS: expectedLatencyS(shape),
     totalTimeoutMs: null,
     idleTimeoutMs: 60_000,
     signal: new AbortController().signal,
   });
-  const before = cpuUs();
+  const looks: number[] = [];
+  const looking = rssEveryS === null ? null : setInterval(() => looks.push(rssMb()), rssEveryS * 1000);
+  const spent = spending();
   const result = await prepared.start();
-  const after = cpuUs();
+  const cost = spent();
+  if (looking !== null) clearInterval(looking);
   await prepared.dispose();
   return {
     requests: result.requests,
@@ -64,12 +64,8 @@ answerParent<LoadQuestion, LoadAnswer>(async (question) => {
     idPrefix: requestIdPrefix(plan.label),
     scheduleSha256: plan.scheduleSha256,
     client: result.client,
-    cpuUs: after,
-    playCpuUs: after - before,
+    ...cost,
+    peakRssMb: peakRssMb(),
+    rssMb: looks,
   };
 });
-
-function cpuUs(): number {
-  const { user, system } = process.cpuUsage();
-  return user + system;
-}

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { askChild } from './child.ts';
 import type { LoadAnswer, LoadQuestion } from './load-client.ts';
 import { type Recording, startRecorder } from './recorder.ts';
+import type { LoadShape } from './shape.ts';
 
 export interface PlayedLoad {
   readonly workers: number;
@@ -23,21 +24,31 @@ export interface ScheduleIdentity {
   readonly loads: readonly PlayedLoad[];
 }
 
-const WORKERS = [1, 2, 4] as const;
+export const WORKERS = [1, 2, 4, 8] as const;
+/** The recorder answers every request with one token, at once. */
+const SHAPE: LoadShape = {
+  rate: 100,
+  atOnce: null,
+  windowS: 2,
+  promptTokens: 64,
+  outputTokens: [1],
+  ttftMs: 0,
+  itlMs: 0,
+};
 
-/** Plays one short load with 1, 2 and 4 workers, planned anew in a process of its own each time. */
+/** Plays one short load with 1, 2, 4 and 8 workers, planned anew in a process of its own each time. */
 export async function measureIdentity(seed: number, core: number | undefined): Promise<ScheduleIdentity> {
   const recorder = await startRecorder();
   try {
     const loads: PlayedLoad[] = [];
     for (const workers of WORKERS) {
-      const shape = { rate: 100, windowS: 2, promptTokens: 64, outputTokens: 1 };
       const question: LoadQuestion = {
         port: recorder.port,
+        shape: SHAPE,
         workers,
         seed,
         originNs: process.hrtime.bigint(),
-        ...shape,
+        rssEveryS: null,
       };
       const answer = await askChild<LoadAnswer>('load-client.ts', question, core);
       loads.push(playedLoad(workers, answer, recorder.take()));

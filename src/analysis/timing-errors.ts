@@ -27,11 +27,19 @@ export interface TimingErrors {
   readonly ttftErrorFromDueMs: Summary;
   /** The same as the first, but from the scheduled instead of the dispatch time: the send lag is in it. */
   readonly ttftErrorFromScheduledMs: Summary;
+  /** The first less the server's read lag: its delay between having a request in the kernel and reading it. */
+  readonly ttftErrorLessReadLagMs: Summary;
+  readonly readLagMs: Summary;
   readonly sendLagMs: Summary;
+  /** Receipt less send, over all tokens and over the last one of each request: how late the client's stamps are. */
+  readonly seenLagMs: Summary;
+  readonly lastSeenLagMs: Summary;
   readonly gapMs: Summary;
   readonly truthGapMs: Summary;
   /** Mean gap, client less truth. */
   readonly gapErrorMs: number;
+  /** The same over the truth's mean gap, in percent. */
+  readonly gapErrorPercent: number;
   /** sqrt(max(0, client^2 - truth^2)) of the standard deviations of all gaps. */
   readonly gapExcessSigmaMs: number;
   /** Send less due time over all tokens: how late the server itself was. */
@@ -49,6 +57,9 @@ export function timingErrors(
 ): TimingErrors {
   const delivered = seen.filter((request) => request.ok);
   const pairs = pairWithTruth(seen, truth);
+  const stamped = pairs.flatMap((pair) =>
+    pair.row.kernelNs === null ? [] : [{ ...pair, kernelNs: pair.row.kernelNs }],
+  );
   const ms = (pick: (pair: TruthPair) => number) => pairs.map((pair) => pick(pair) / NS_PER_MS);
   const truthTtft = ({ row }: TruthPair) => row.sendsNs[0]! - row.receivedNs;
   const first = ({ request }: TruthPair) => request.eventAtNs[0]!;
@@ -63,14 +74,23 @@ export function timingErrors(
       ms((pair) => first(pair) - pair.request.dispatchedNs - (pair.row.firstDueNs - pair.row.receivedNs)),
     ),
     ttftErrorFromScheduledMs: summarize(ms((pair) => first(pair) - pair.request.scheduledNs - truthTtft(pair))),
+    ttftErrorLessReadLagMs: summarize(
+      stamped.map(
+        (pair) => (first(pair) - pair.request.dispatchedNs - (pair.row.sendsNs[0]! - pair.kernelNs)) / NS_PER_MS,
+      ),
+    ),
+    readLagMs: summarize(stamped.map(({ row, kernelNs }) => (row.receivedNs - kernelNs) / NS_PER_MS)),
     sendLagMs: summarize(
       seen.flatMap(({ dispatchedNs, scheduledNs }) =>
         Number.isNaN(dispatchedNs) ? [] : [(dispatchedNs - scheduledNs) / NS_PER_MS],
       ),
     ),
+    seenLagMs: summarize(pairs.flatMap((pair) => seenLags(pair))),
+    lastSeenLagMs: summarize(pairs.map((pair) => seenLags(pair).at(-1)!)),
     gapMs: gaps,
     truthGapMs: truthGaps,
     gapErrorMs: gaps.mean - truthGaps.mean,
+    gapErrorPercent: (gaps.mean / truthGaps.mean - 1) * 100,
     gapExcessSigmaMs: excessSigma(gaps.sigma, truthGaps.sigma),
     serverLatenessMs: summarize(pairs.flatMap(({ row }) => latenessMs(row, itlMs))),
   };
@@ -108,6 +128,9 @@ export function seenRequests(table: RequestTable, idOf: (index: number) => strin
 function gapsMs(atNs: ArrayLike<number>): number[] {
   return Array.from({ length: Math.max(0, atNs.length - 1) }, (_, i) => (atNs[i + 1]! - atNs[i]!) / NS_PER_MS);
 }
+
+const seenLags = ({ request, row }: TruthPair): number[] =>
+  row.sendsNs.map((sentNs, token) => (request.eventAtNs[token]! - sentNs) / NS_PER_MS);
 
 function latenessMs({ sendsNs, firstDueNs }: TruthRow, itlMs: number): number[] {
   return sendsNs.map((sentNs, token) => (sentNs - firstDueNs) / NS_PER_MS - token * itlMs);

@@ -9,7 +9,7 @@ const MS = 1e6;
 function truthRow(id: string, dispatchedNs: number, tokens: number): TruthRow {
   const receivedNs = dispatchedNs + MS;
   const sendsNs = Array.from({ length: tokens }, (_, k) => receivedNs + (20 + 10 * k) * MS);
-  return { id, status: 'ok', receivedNs, firstDueNs: sendsNs[0]!, sendsNs };
+  return { id, status: 'ok', kernelNs: null, receivedNs, firstDueNs: sendsNs[0]!, sendsNs };
 }
 
 /** Dispatched `lagMs` late; each token is seen `delaysMs[k]` after it left. */

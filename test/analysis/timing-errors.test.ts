@@ -9,6 +9,7 @@ const MS = 1e6;
 const TRUTH: TruthRow = {
   id: 'p-0',
   status: 'ok',
+  kernelNs: 9.9 * MS,
   receivedNs: 10 * MS,
   firstDueNs: 60 * MS,
   sendsNs: [60.5 * MS, 80.5 * MS, 101.5 * MS],
@@ -35,14 +36,33 @@ describe('timing errors of one request', () => {
     expect(errors.ttftErrorFromDueMs.mean).toBeCloseTo(1, 9);
   });
 
+  test('what the server had in its kernel and did not read yet is its own delay', () => {
+    // Read 0.1 ms after it had arrived: of the 0.5 ms, 0.4 are left.
+    expect(errors.readLagMs.mean).toBeCloseTo(0.1, 9);
+    expect(errors.ttftErrorLessReadLagMs.mean).toBeCloseTo(0.4, 9);
+  });
+
+  test('a server that does not know its read lag leaves it and the error without it unknown', () => {
+    const blind = timingErrors([SEEN], truthOf({ ...TRUTH, kernelNs: null }), 20);
+    expect(blind.readLagMs).toMatchObject({ count: 0, mean: Number.NaN });
+    expect(blind.ttftErrorLessReadLagMs.mean).toBeNaN();
+    expect(blind.ttftErrorMs.mean).toBeCloseTo(0.5, 9);
+  });
+
   test('from the scheduled time the send lag is in it', () => {
     expect(errors.sendLagMs.mean).toBeCloseTo(0.75, 9);
     expect(errors.ttftErrorFromScheduledMs.mean).toBeCloseTo(1.25, 9);
   });
 
+  test('a token is seen so long after it was sent', () => {
+    expect(errors.seenLagMs).toMatchObject({ count: 3, p50: 0.25, max: 0.5 });
+    expect(errors.lastSeenLagMs).toMatchObject({ count: 1, mean: 0.5 });
+  });
+
   test('gaps: mean error and the spread that only the client has', () => {
     // Client gaps 20, 21.25; truth 20, 21.
     expect(errors.gapErrorMs).toBeCloseTo(0.125, 9);
+    expect(errors.gapErrorPercent).toBeCloseTo((0.125 / 20.5) * 100, 9);
     expect(errors.gapMs.sigma).toBeCloseTo(0.625, 9);
     expect(errors.truthGapMs.sigma).toBeCloseTo(0.5, 9);
     expect(errors.gapExcessSigmaMs).toBeCloseTo(Math.sqrt(0.625 ** 2 - 0.5 ** 2), 9);
@@ -69,7 +89,7 @@ describe('which requests count', () => {
       TRUTH,
       { ...TRUTH, id: 'p-1' },
       { ...TRUTH, id: 'p-3' },
-      { ...TRUTH, id: 'p-4', status: 'aborted' },
+      { ...TRUTH, id: 'p-4', status: 'blocked' },
     );
     const errors = timingErrors(seen, truth, 20);
     expect(errors).toMatchObject({ scheduled: 6, delivered: 4, paired: 1 });

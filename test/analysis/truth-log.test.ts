@@ -22,6 +22,7 @@ describe('the truth log', () => {
     expect(rows.get('a-0')).toEqual({
       id: 'a-0',
       status: 'ok',
+      kernelNs: null,
       receivedNs: 1_000,
       firstDueNs: 51_000,
       sendsNs: [51_001, 71_003],
@@ -31,6 +32,12 @@ describe('the truth log', () => {
   test('knows a request of which nothing was sent', () => {
     const rows = parseTruthLog(`${TRUTH_LOG_HEADER}\n${row('a-1', [], 'aborted')}\n`, ORIGIN);
     expect(rows.get('a-1')).toMatchObject({ status: 'aborted', sendsNs: [] });
+  });
+
+  test('may say when the kernel had the request, or that it does not know', () => {
+    const header = `t_kernel_rx_ns,${TRUTH_LOG_HEADER}`;
+    const rows = parseTruthLog(`${header}\n${at(900)},${row('a-0', [51_001])}\n,${row('a-1', [51_001])}\n`, ORIGIN);
+    expect([rows.get('a-0')?.kernelNs, rows.get('a-1')?.kernelNs]).toEqual([900, null]);
   });
 
   test('is empty without rows', () => {
