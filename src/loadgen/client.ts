@@ -3,7 +3,7 @@
 import { NS_PER_MS, NS_PER_S, type Ns } from '../core/index.ts';
 import { Connection, type ConnectionOwner, type Target } from './connection.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
-import type { FinishedRequest, RequestJob } from './finished.ts';
+import type { RequestJob } from './finished.ts';
 import { Exchange, type TemplateShelf } from './request.ts';
 import { type PoolCounts, SocketPool } from './sockets.ts';
 
@@ -15,7 +15,8 @@ export interface ClientOptions {
   readonly totalTimeoutMs: number | null;
   /** Counts from the last byte that arrived. */
   readonly idleTimeoutMs: number;
-  readonly onFinished: (request: FinishedRequest, exchange: Exchange) => void;
+  /** Its record is best put together later, when nothing waits to be read. */
+  readonly onFinished: (exchange: Exchange) => void;
   readonly onDispatched?: (index: number, atNs: Ns) => void;
   readonly keepText?: boolean;
 }
@@ -108,7 +109,7 @@ export class LoadClient implements ConnectionOwner {
       return;
     }
     const clean = exchange.read(bytes, end, atNs);
-    if (exchange.result === null) return;
+    if (exchange.outcome === null) return;
     const flight = this.#flights.get(exchange);
     if (exchange.drained) this.#recycle(connection, clean);
     else if (!this.#lingering.has(connection)) this.#lingering.set(connection, atNs + LINGER_NS);
@@ -183,8 +184,8 @@ export class LoadClient implements ConnectionOwner {
   #report(flight: Flight): void {
     const { exchange } = flight;
     if (flight.timer !== null) clearTimeout(flight.timer);
-    if (!this.#flights.delete(exchange) || exchange.result === null) return;
-    this.#options.onFinished(exchange.result, exchange);
+    if (!this.#flights.delete(exchange) || exchange.outcome === null) return;
+    this.#options.onFinished(exchange);
   }
 
   #sweep(): void {

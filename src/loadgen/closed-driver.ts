@@ -34,9 +34,9 @@ export class ClosedDriver {
       now: this.#now,
       totalTimeoutMs: null,
       idleTimeoutMs: data.idleTimeoutMs,
-      onFinished: (request) => {
-        this.#table.add(request);
-        this.#slots.finished(request.index, request.outcome === 'ok', this.#now());
+      onFinished: ({ job, outcome, result }) => {
+        this.#table.add(result!);
+        this.#slots.finished(job.index, outcome === 'ok', this.#now());
       },
     });
     this.#slots = new Slots({
@@ -70,7 +70,7 @@ export class ClosedDriver {
     const { openedBefore, openedLate } = this.#client.socketCounts;
     this.#send({
       type: 'result',
-      table: this.#table.take(),
+      rows: { tables: [this.#table.take()], stretches: [] },
       evidence: null,
       waitedNs: 0,
       socketsOpenedBefore: openedBefore,

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { Dialect, EngineEndpoint, RequestTable } from '../core/index.ts';
 import { pinAddress } from './address.ts';
 import type { ClosedPrompts, ClosedWorkerData, FromWorker } from './messages.ts';
-import { TableBuilder } from './table.ts';
+import { mergeTables, TableBuilder } from './table.ts';
 
 export interface ClosedLoadOptions {
   readonly endpoint: EngineEndpoint;
@@ -38,7 +38,7 @@ export async function startClosedLoad(options: ClosedLoadOptions): Promise<Close
   const result = Promise.withResolvers<RequestTable>();
   worker.on('message', (message: FromWorker) => {
     if (message.type === 'ready') ready.resolve();
-    else result.resolve(message.table);
+    else result.resolve(mergeTables(message.rows.tables));
   });
   worker.on('error', (error) => ready.reject(error));
   worker.on('exit', () => {

@@ -8,10 +8,11 @@ const TEXT = 0;
 const IDS = 1;
 const COMPLETION_TOKENS = 2;
 const PROMPT_TOKENS = 3;
+const FINISH_REASON = 4;
 /** Nothing is read from these: a string, a number, a list of ids or null. */
-const ANY_STRING = 4;
-const ANY_NUMBER = 5;
-const ANY_IDS = 6;
+const ANY_STRING = 5;
+const ANY_NUMBER = 6;
+const ANY_IDS = 7;
 
 /** Keys whose value may vary, and what it then is. The first text key that is there once is the slot for text. */
 const TEXT_KEYS = ['"text":"', '"content":"', '"reasoning_content":"', '"reasoning":"'];
@@ -20,12 +21,13 @@ const OTHER_KEYS: readonly (readonly [string, number])[] = [
   ['"created":', ANY_NUMBER],
   ['"token_ids":[', IDS],
   ['"prompt_token_ids":', ANY_IDS],
+  ['"finish_reason":', FINISH_REASON],
   ['"completion_tokens":', COMPLETION_TOKENS],
   ['"prompt_tokens":', PROMPT_TOKENS],
   ['"total_tokens":', ANY_NUMBER],
 ];
 /** What still varies from event to event of one stream. */
-const VARIES_IN_A_STREAM: ReadonlySet<number> = new Set([TEXT, IDS, COMPLETION_TOKENS, ANY_NUMBER]);
+const VARIES_IN_A_STREAM: ReadonlySet<number> = new Set([TEXT, IDS, FINISH_REASON, COMPLETION_TOKENS, ANY_NUMBER]);
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -40,11 +42,12 @@ const NULL = Buffer.from('null');
 
 /** One content event, known in full, as the measure for later ones. */
 export class EventTemplate {
-  /** Of the event that `match` accepted last: whether it has text, how many token ids, and its usage or -1. */
+  /** Of the event that `match` accepted last: whether it has text, how many token ids, why it ends, and its usage or -1. */
   hasText = false;
   ids = 0;
   completionTokens = -1;
   promptTokens = -1;
+  finishReason: string | null = null;
   /** The event, and where each varying value begins and ends in it: kind, start, end, kind, start, end, ... */
   #bytes: Buffer;
   #slots: Int32Array;
@@ -60,7 +63,7 @@ export class EventTemplate {
 
   /**
    * Learns from bytes [start, end): a whole event, field names and blank line included, and what a parser made of it: a
-   * chunk with text and without finish reason. Null when the varying fields cannot be told with certainty.
+   * chunk with text. Null when the varying fields cannot be told with certainty.
    *
    * A key that occurs once in the raw bytes occurs once in the object: inside a string its quotes would be escaped.
    */
@@ -94,6 +97,7 @@ export class EventTemplate {
     this.ids = 0;
     this.completionTokens = -1;
     this.promptTokens = -1;
+    this.finishReason = null;
     for (let i = 0; i < slots.length; i += 3) {
       const length = slots[i + 1]! - from;
       if (end - at <= length || bytes.compare(own, from, from + length, at, at + length) !== 0) return -1;
@@ -112,6 +116,7 @@ export class EventTemplate {
   #says(chunk: StreamChunk): boolean {
     return (
       this.ids === chunk.ids &&
+      this.finishReason === chunk.finishReason &&
       this.completionTokens === (chunk.completionTokens ?? -1) &&
       this.promptTokens === (chunk.promptTokens ?? -1)
     );
@@ -130,11 +135,21 @@ export class EventTemplate {
       return bracket;
     }
     if (kind === ANY_IDS) return this.#skipIds(bytes, start, end);
+    if (kind === FINISH_REASON) return this.#readFinish(bytes, start, end);
     const after = digitsEnd(bytes, start, end);
     if (!isWholeNumber(bytes, start, after)) return -1;
     if (kind === COMPLETION_TOKENS) this.completionTokens = numberAt(bytes, start, after);
     else if (kind === PROMPT_TOKENS) this.promptTokens = numberAt(bytes, start, after);
     return after;
+  }
+
+  /** Position after a plain string or null, -1 when it is neither. */
+  #readFinish(bytes: Buffer, start: number, end: number): number {
+    if (bytes[start] !== QUOTE) return startsWithNull(bytes, start, end) ? start + NULL.length : -1;
+    const quote = plainTextEnd(bytes, start + 1, end);
+    if (quote === -1) return -1;
+    this.finishReason = bytes.toString('utf8', start + 1, quote);
+    return quote + 1;
   }
 
   /** Position of the bracket that closes a list of ids, -1 when it is none; how many there are is left in `#counted`. */
@@ -174,8 +189,9 @@ function slotBehind(event: Buffer, key: string, kind: number): [number, number, 
 function valueEnd(event: Buffer, start: number, kind: number): number {
   if (kind === TEXT || kind === ANY_STRING) return plainTextEnd(event, start, event.length);
   if (kind === IDS) return event.indexOf(CLOSING_BRACKET, start);
-  if (kind !== ANY_IDS) return digitsEnd(event, start, event.length);
+  if (kind !== ANY_IDS && kind !== FINISH_REASON) return digitsEnd(event, start, event.length);
   if (startsWithNull(event, start, event.length)) return start + NULL.length;
+  if (kind === FINISH_REASON) return event[start] === QUOTE ? plainTextEnd(event, start + 1, event.length) + 1 : start;
   return event[start] === OPENING_BRACKET ? event.indexOf(CLOSING_BRACKET, start) + 1 : start;
 }
 

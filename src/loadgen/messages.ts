@@ -1,8 +1,9 @@
 // What passes between the driver and its load workers. Plain data; the plan and the tallies are shared memory.
 
-import type { Dialect, EngineEndpoint, Ns, RequestTable, WorkerEvidence } from '../core/index.ts';
+import type { Dialect, EngineEndpoint, Ns, WorkerEvidence } from '../core/index.ts';
 import type { RequestPlan } from '../workloads/plan.ts';
 import type { Target } from './connection.ts';
+import type { StoredRows } from './row-store.ts';
 
 /** The part of a plan that is played. */
 export type PlayedPlan = Pick<
@@ -36,6 +37,8 @@ export interface OpenWorkerData extends WorkerCommon {
   readonly dispatchedNs: Float64Array;
   readonly tally: Int32Array;
   readonly wakeUps: Int32Array;
+  /** Where finished requests go, null to keep them in memory. */
+  readonly spoolFd: number | null;
   /** Null for an open load. The schedule of a closed one is not used: it is a result. */
   readonly closed: { readonly slots: number; readonly thinkNs: Ns } | null;
   /** For tests: block the worker's loop, `atNs` after the load's start. */
@@ -81,7 +84,7 @@ export type ToWorker =
 
 export interface ShardResult {
   readonly type: 'result';
-  readonly table: RequestTable;
+  readonly rows: StoredRows;
   /** Null when the load ended before its window did. */
   readonly evidence: WorkerEvidence | null;
   readonly waitedNs: number;

@@ -28,6 +28,7 @@ import {
   type ShardResult,
   TALLY_SIZE,
 } from './messages.ts';
+import { closeSpool, openSpool, readRows } from './row-store.ts';
 import { type CpuReading, clientEvidence, readCpu } from './saturation.ts';
 import { assertComplete, mergeTables, TableBuilder } from './table.ts';
 
@@ -162,6 +163,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const dispatchedNs = new Float64Array(new SharedArrayBuffer(8 * count)).fill(Number.NaN);
   const pacer = new PacerThread(closed === null ? plan.scheduledNs : NO_SCHEDULE, workers, options.originNs);
   const tally = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * TALLY_SIZE));
+  const spools = Array.from({ length: workers }, openSpool);
   const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
   const shards = Array.from({ length: workers }, (_, worker) => {
@@ -180,12 +182,14 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
       dispatchedNs,
       tally,
       wakeUps: pacer.wakeUps,
+      spoolFd: spools[worker]!,
       closed,
       inject: options.inject ?? null,
     });
   });
   const dispose = async () => {
     await Promise.all([pacer.worker.terminate(), ...shards.map((shard) => shard.worker.terminate())]);
+    for (const fd of spools.splice(0)) closeSpool(fd);
   };
   try {
     await Promise.all([pacer.ready, ...shards.map((shard) => shard.ready)]);
@@ -196,7 +200,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const now = (): Ns => Number(process.hrtime.bigint() - originNs);
   return {
     start: (startAtNs) =>
-      play({ options, shards, pacer, dispatchedNs, tally, now }, startAtNs ?? now() + START_DELAY_NS),
+      play({ options, shards, pacer, spools, dispatchedNs, tally, now }, startAtNs ?? now() + START_DELAY_NS),
     dispose,
   };
 }
@@ -205,6 +209,7 @@ interface Running {
   readonly options: OpenLoadOptions;
   readonly shards: readonly Shard[];
   readonly pacer: PacerThread;
+  readonly spools: readonly (number | null)[];
   readonly dispatchedNs: Float64Array;
   readonly tally: Int32Array;
   readonly now: () => Ns;
@@ -277,8 +282,10 @@ function resultOf(
   readings: { readonly opened: CpuReading | null; readonly closed: CpuReading | null },
 ): OpenLoadResult {
   const { options, shards, now } = running;
-  const tables = results.map(
-    (result, worker) => result?.table ?? lostShard(running, instants, worker, shards[worker]!.failure),
+  const tables = results.flatMap((result, worker) =>
+    result === null
+      ? [lostShard(running, instants, worker, shards[worker]!.failure)]
+      : readRows(running.spools[worker]!, result.rows),
   );
   const requests = mergeTables(tables);
   assertComplete(requests, options.closed ? requests.count : options.plan.scheduledNs.length);

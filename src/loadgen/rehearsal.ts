@@ -7,8 +7,8 @@ import { LoadClient } from './client.ts';
 import { TableBuilder } from './table.ts';
 
 const SOCKETS = 16;
-const REQUESTS = 80;
-const TOKENS = 16;
+const REQUESTS = 600;
+const TOKENS = 4;
 const TIMEOUT_MS = 2_000;
 const REQUEST = Buffer.from('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
 
@@ -25,8 +25,8 @@ export async function rehearse(now: () => Ns): Promise<void> {
     now,
     totalTimeoutMs: TIMEOUT_MS,
     idleTimeoutMs: TIMEOUT_MS,
-    onFinished: (request) => {
-      table.add(request);
+    onFinished: ({ result }) => {
+      table.add(result!);
       if (table.count === REQUESTS) done.resolve();
       else if (table.count + SOCKETS <= REQUESTS) send(table.count + SOCKETS - 1);
     },

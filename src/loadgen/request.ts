@@ -36,8 +36,8 @@ export class Exchange implements ResponseHandler, EventHandler {
   lateSocket = false;
   /** Last read, or the dispatch: the idle limit counts from here. */
   lastActivityNs = 0;
-  /** Set once the request is terminal; from then on nothing changes it. */
-  result: FinishedRequest | null = null;
+  /** Set once the request is terminal; from then on nothing changes. */
+  outcome: Outcome | null = null;
   readonly log: StreamLog;
   #parser = new ResponseParser(this);
   #sse = new SseScanner(this);
@@ -53,6 +53,10 @@ export class Exchange implements ResponseHandler, EventHandler {
   #lessons = 0;
   #atNs = 0;
   #reads = 0;
+  #doneNs: number | null = null;
+  #reason: string | null = null;
+  #endedNs: number | null = null;
+  #record: FinishedRequest | null = null;
 
   constructor(job: RequestJob, options: ExchangeOptions) {
     this.job = job;
@@ -60,9 +64,20 @@ export class Exchange implements ResponseHandler, EventHandler {
     this.#shelf = options.shelf;
   }
 
+  /** The whole record once the request is terminal, put together when it is first asked for. */
+  get result(): FinishedRequest | null {
+    if (this.outcome === null) return null;
+    this.#record ??= this.#makeRecord(this.outcome);
+    return this.#record;
+  }
+
   /** No later event matters: the end marker was read, or the request is terminal. */
   get closed(): boolean {
     return this.log.doneAtNs !== null;
+  }
+
+  get httpStatus(): number | null {
+    return this.#head?.status ?? null;
   }
 
   /** True once a byte of the response came. */
@@ -90,7 +105,7 @@ export class Exchange implements ResponseHandler, EventHandler {
     this.lastActivityNs = atNs;
     this.#firstByteNs ??= atNs;
     const used = this.#parser.feed(bytes, 0, end);
-    if (this.result !== null) return used === end;
+    if (this.outcome !== null) return used === end;
     if (this.closed || this.#parser.state === 'done') this.#end('in_order', atNs);
     else if (this.#parser.state === 'broken') this.#end('broken', atNs, this.#parser.problem);
     return used === end;
@@ -98,25 +113,25 @@ export class Exchange implements ResponseHandler, EventHandler {
 
   /** The peer closed in order. */
   connectionEnded(atNs: number): void {
-    if (this.result !== null) return;
+    if (this.outcome !== null) return;
     this.#end(this.#parser.endsWithConnection ? 'in_order' : 'broken', atNs, 'the connection was closed too early');
   }
 
   connectionLost(atNs: number, reason: string): void {
-    if (this.result === null) this.#end('broken', atNs, reason);
+    if (this.outcome === null) this.#end('broken', atNs, reason);
   }
 
   timedOut(atNs: number, reason: string): void {
-    if (this.result === null) this.#end('timeout', atNs, reason);
+    if (this.outcome === null) this.#end('timeout', atNs, reason);
   }
 
   /** The driver gives up: what arrived is credited. An answer that was already complete keeps its own outcome. */
   giveUp(outcome: 'unfinished' | 'cancelled' | 'client_error' | 'connect_error', reason: string | null): void {
-    if (this.result !== null) return;
+    if (this.outcome !== null) return;
     const { finishReason, usageTokens } = this.log;
     if (isComplete({ doneSeen: this.closed, finishReason, usageSeen: usageTokens !== null })) {
       this.#end('timeout', this.lastActivityNs);
-    } else this.result = this.#finish(outcome, null, reason);
+    } else this.#finish(outcome, null, reason);
   }
 
   onHead(head: ResponseHead): void {
@@ -137,7 +152,7 @@ export class Exchange implements ResponseHandler, EventHandler {
   onWholeEvent(bytes: Buffer, start: number, end: number): void {
     const chunk = this.#lastChunk;
     if (chunk === null || this.log.texts !== null || this.#lessons === MAX_LESSONS) return;
-    if (!chunk.hasText || chunk.finishReason !== null) return;
+    if (!chunk.hasText) return;
     this.#lessons += 1;
     this.#shelf.template = EventTemplate.learn(bytes, start, end, chunk) ?? this.#shelf.template;
   }
@@ -160,12 +175,13 @@ export class Exchange implements ResponseHandler, EventHandler {
   #credit(template: EventTemplate, after: number): number {
     this.log.addContent(template.ids, template.completionTokens, this.#atNs, this.#reads);
     if (template.promptTokens !== -1) this.log.promptTokens = template.promptTokens;
+    if (template.finishReason !== null) this.log.finishReason = template.finishReason;
     return after;
   }
 
   #end(ending: Ending, atNs: number, reason: string | null = null): void {
     if (this.#head === null) {
-      this.result = this.#finish(this.#outcomeWithoutHead(ending), null, reason);
+      this.#finish(this.#outcomeWithoutHead(ending), null, reason);
       return;
     }
     this.#readPlainBody();
@@ -188,7 +204,7 @@ export class Exchange implements ResponseHandler, EventHandler {
     });
     const broke = outcome === 'timeout' || outcome === 'reset';
     const doneNs = log.doneAtNs ?? (ending === 'in_order' ? atNs : null);
-    this.result = this.#finish(outcome, doneNs, broke ? reason : null, atNs);
+    this.#finish(outcome, doneNs, broke ? reason : null, atNs);
   }
 
   #outcomeWithoutHead(ending: Ending): Outcome {
@@ -205,12 +221,14 @@ export class Exchange implements ResponseHandler, EventHandler {
     if (this.#head?.contentType === 'application/json') this.log.errorSeen = isErrorObject(parse(text));
   }
 
-  #finish(
-    outcome: Outcome,
-    doneNs: number | null,
-    reason: string | null,
-    endedNs: number | null = null,
-  ): FinishedRequest {
+  #finish(outcome: Outcome, doneNs: number | null, reason: string | null, endedNs: number | null = null): void {
+    this.outcome = outcome;
+    this.#doneNs = doneNs;
+    this.#reason = reason;
+    this.#endedNs = endedNs;
+  }
+
+  #makeRecord(outcome: Outcome): FinishedRequest {
     const { job, log } = this;
     const credits = log.credits();
     return {
@@ -218,9 +236,9 @@ export class Exchange implements ResponseHandler, EventHandler {
       scheduledNs: job.scheduledNs,
       dispatchedNs: this.dispatchedNs,
       firstByteNs: this.#firstByteNs,
-      doneNs,
+      doneNs: this.#doneNs,
       outcome,
-      httpStatus: this.#head?.status ?? null,
+      httpStatus: this.httpStatus,
       finishReason: log.finishReason,
       promptTokensSent: job.promptTokensSent,
       promptTokensReported: log.promptTokens,
@@ -229,9 +247,9 @@ export class Exchange implements ResponseHandler, EventHandler {
       tokensFrom: log.tokensFrom,
       usageTokens: log.usageTokens,
       idTokens: log.idTokens,
-      flags: flagMask(this.#flags(credits.tokens, credits.interpolated, endedNs)),
+      flags: flagMask(this.#flags(credits.tokens, credits.interpolated, this.#endedNs)),
       resent: this.resent,
-      errorText: log.errorText ?? reason,
+      errorText: log.errorText ?? this.#reason,
       eventAtNs: log.eventAtNs,
       eventTokens: credits.tokens,
       eventRead: log.eventRead,

@@ -7,12 +7,14 @@ import { BodyQueue } from './body-queue.ts';
 import { LoadClient } from './client.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
 import { type RequestJob, withoutResponse } from './finished.ts';
+import { Later } from './later.ts';
 import { monitorLoop } from './loop-monitor.ts';
 import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData, REFUSED } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { rehearse } from './rehearsal.ts';
+import type { Exchange } from './request.ts';
+import { RowStore } from './row-store.ts';
 import { Slots } from './slots.ts';
-import { TableBuilder } from './table.ts';
 
 export class LoadShard {
   #data: OpenWorkerData;
@@ -20,7 +22,9 @@ export class LoadShard {
   #now: () => Ns;
   #client: LoadClient;
   #bodies: BodyQueue;
-  #table = new TableBuilder();
+  #rows: RowStore;
+  /** Requests whose records are still to be put together. */
+  #ended = new Later<Exchange>(({ result }) => this.#rows.add(result!));
   #pacer: Pacer;
   /** Null for an open load, whose arrivals are the pacer's. */
   #slots: Slots | null = null;
@@ -35,6 +39,7 @@ export class LoadShard {
 
   constructor(data: OpenWorkerData, send: (message: FromWorker) => void) {
     this.#data = data;
+    this.#rows = new RowStore(data.spoolFd);
     this.#send = send;
     this.#now = () => Number(process.hrtime.bigint() - data.originNs);
     this.#count = shardSize(data.plan.scheduledNs.length, data.worker, data.workers);
@@ -84,11 +89,11 @@ export class LoadShard {
   }
 
   /** Ends at once: streams are destroyed, what was not sent stays unsent. */
-  stop(): void {
+  async stop(): Promise<void> {
     if (this.#over) return;
     this.#stopSending();
     this.#client.cancelAll('cancelled', null);
-    this.#finish();
+    await this.#finish();
   }
 
   #makeClient(): LoadClient {
@@ -103,11 +108,11 @@ export class LoadShard {
         dispatchedNs[index] = atNs;
         Atomics.add(tally, DISPATCHED, 1);
       },
-      onFinished: (request) => {
-        this.#table.add(request);
+      onFinished: (exchange) => {
+        this.#ended.add(exchange);
         Atomics.add(tally, FINISHED, 1);
-        if (isRefusal(request.httpStatus)) Atomics.add(tally, REFUSED, 1);
-        this.#slots?.finished(request.index, request.outcome === 'ok', this.#now());
+        if (isRefusal(exchange.httpStatus)) Atomics.add(tally, REFUSED, 1);
+        this.#slots?.finished(exchange.job.index, exchange.outcome === 'ok', this.#now());
         if (this.#client.inFlight === 0) this.#settle();
       },
     });
@@ -160,9 +165,9 @@ export class LoadShard {
   #settle(): void {
     if (this.#over || this.#instants === null || this.#client.inFlight > 0) return;
     const slots = this.#slots;
-    if (slots !== null && slots.position === this.#count && slots.empty) this.#finish();
+    if (slots !== null && slots.position === this.#count && slots.empty) void this.#finish();
     else if (this.#now() < this.#instants.tailEndNs) return;
-    else if (slots?.empty ?? this.#pacer.position === this.#count) this.#finish();
+    else if (slots?.empty ?? this.#pacer.position === this.#count) void this.#finish();
   }
 
   #stopSending(): void {
@@ -174,10 +179,10 @@ export class LoadShard {
     if (this.#over) return;
     this.#stopSending();
     this.#client.cancelAll('unfinished', 'still running when the drain limit expired');
-    this.#finish();
+    void this.#finish();
   }
 
-  #finish(): void {
+  async #finish(): Promise<void> {
     this.#over = true;
     const endedNs = this.#now();
     for (const timer of this.#timers) clearTimeout(timer);
@@ -187,12 +192,14 @@ export class LoadShard {
     this.#client.close();
     // A closed loop's requests that no slot got to had no arrival.
     for (let position = this.#pacer.position; this.#slots === null && position < this.#count; position++) {
-      this.#table.add(withoutResponse(this.#jobAt(position), 'not_sent'));
+      this.#rows.add(withoutResponse(this.#jobAt(position), 'not_sent'));
     }
     const { openedBefore, openedLate } = this.#client.socketCounts;
+    this.#ended.flush();
+    const rows = await this.#rows.take();
     this.#send({
       type: 'result',
-      table: this.#table.take(),
+      rows,
       evidence: this.#evidence,
       waitedNs: this.#waitedNs,
       socketsOpenedBefore: openedBefore,

@@ -33,6 +33,11 @@ export class TableBuilder {
     return this.#ints.index.length;
   }
 
+  /** Content events so far, of all requests. */
+  get events(): number {
+    return this.#events.atNs.length;
+  }
+
   add(request: FinishedRequest): void {
     const ints = this.#ints;
     ints.eventStart.push(this.#events.atNs.length);
@@ -95,12 +100,79 @@ export class TableBuilder {
 
 /** All rows of several tables as one, sorted by arrival index. */
 export function mergeTables(tables: readonly RequestTable[]): RequestTable {
-  const rows = tables.flatMap((table) => Array.from({ length: table.count }, (_, row) => ({ table, row })));
-  rows.sort((a, b) => a.table.index[a.row]! - b.table.index[b.row]!);
-  const builder = new TableBuilder();
-  for (const { table, row } of rows) builder.add(finishedRow(table, row));
-  return builder.take();
+  const from = tables.flatMap((table) => Array.from({ length: table.count }, (_, row) => ({ table, row })));
+  from.sort((a, b) => a.table.index[a.row]! - b.table.index[b.row]!);
+  const count = from.length;
+  const eventStart = new Int32Array(count + 1);
+  from.forEach(({ table, row }, at) => {
+    eventStart[at + 1] = eventStart[at]! + table.eventStart[row + 1]! - table.eventStart[row]!;
+  });
+  const column = <K extends NumberColumn>(name: K): RequestTable[K] => {
+    const values = makeColumn(name, count);
+    for (let at = 0; at < count; at++) values[at] = from[at]!.table[name][from[at]!.row]!;
+    return values;
+  };
+  const events = <K extends EventColumn>(name: K): RequestTable[K] => {
+    const values = makeColumn(name, eventStart[count]!);
+    from.forEach(({ table, row }, at) => {
+      values.set(table[name].subarray(table.eventStart[row]!, table.eventStart[row + 1]!), eventStart[at]!);
+    });
+    return values;
+  };
+  return {
+    count,
+    index: column('index'),
+    scheduledNs: column('scheduledNs'),
+    dispatchedNs: column('dispatchedNs'),
+    firstByteNs: column('firstByteNs'),
+    doneNs: column('doneNs'),
+    outcome: column('outcome'),
+    httpStatus: column('httpStatus'),
+    finishReason: from.map(({ table, row }) => table.finishReason[row] ?? null),
+    promptTokensSent: column('promptTokensSent'),
+    promptTokensReported: column('promptTokensReported'),
+    requestedTokens: column('requestedTokens'),
+    outputTokens: column('outputTokens'),
+    tokensFrom: column('tokensFrom'),
+    usageTokens: column('usageTokens'),
+    idTokens: column('idTokens'),
+    flags: column('flags'),
+    resent: column('resent'),
+    errorText: from.map(({ table, row }) => table.errorText[row] ?? null),
+    eventStart,
+    eventAtNs: events('eventAtNs'),
+    eventTokens: events('eventTokens'),
+    eventRead: events('eventRead'),
+  };
 }
+
+const makeColumn = <K extends EventColumn | NumberColumn>(name: K, length: number): RequestTable[K] =>
+  new TYPES[name](length) as RequestTable[K];
+
+type EventColumn = 'eventAtNs' | 'eventTokens' | 'eventRead';
+type NumberColumn = Exclude<keyof RequestTable, EventColumn | 'count' | 'finishReason' | 'errorText' | 'eventStart'>;
+
+const TYPES = {
+  index: Int32Array,
+  scheduledNs: Float64Array,
+  dispatchedNs: Float64Array,
+  firstByteNs: Float64Array,
+  doneNs: Float64Array,
+  outcome: Uint8Array,
+  httpStatus: Int32Array,
+  promptTokensSent: Int32Array,
+  promptTokensReported: Int32Array,
+  requestedTokens: Int32Array,
+  outputTokens: Int32Array,
+  tokensFrom: Int8Array,
+  usageTokens: Int32Array,
+  idTokens: Int32Array,
+  flags: Int32Array,
+  resent: Int32Array,
+  eventAtNs: Float64Array,
+  eventTokens: Int32Array,
+  eventRead: Int32Array,
+} as const;
 
 /**
  * Asserts that every scheduled arrival has exactly one row, in order.
@@ -113,33 +185,4 @@ export function assertComplete(table: RequestTable, scheduled: number): void {
     advice: 'This is a fault of the load generator. Please report it together with the config.',
     details: { scheduled, accounted: table.count, firstMisplaced: misplaced },
   });
-}
-
-function finishedRow(table: RequestTable, row: number): FinishedRequest {
-  const from = table.eventStart[row]!;
-  const to = table.eventStart[row + 1]!;
-  const nullable = (value: number): number | null => (Number.isNaN(value) || value === -1 ? null : value);
-  return {
-    index: table.index[row]!,
-    scheduledNs: table.scheduledNs[row]!,
-    dispatchedNs: nullable(table.dispatchedNs[row]!),
-    firstByteNs: nullable(table.firstByteNs[row]!),
-    doneNs: nullable(table.doneNs[row]!),
-    outcome: OUTCOMES[table.outcome[row]!]!,
-    httpStatus: nullable(table.httpStatus[row]!),
-    finishReason: table.finishReason[row] ?? null,
-    promptTokensSent: nullable(table.promptTokensSent[row]!),
-    promptTokensReported: nullable(table.promptTokensReported[row]!),
-    requestedTokens: table.requestedTokens[row]!,
-    outputTokens: table.outputTokens[row]!,
-    tokensFrom: table.tokensFrom[row] === -1 ? null : TOKEN_SOURCES[table.tokensFrom[row]!]!,
-    usageTokens: nullable(table.usageTokens[row]!),
-    idTokens: nullable(table.idTokens[row]!),
-    flags: table.flags[row]!,
-    resent: table.resent[row]!,
-    errorText: table.errorText[row] ?? null,
-    eventAtNs: Array.from(table.eventAtNs.subarray(from, to)),
-    eventTokens: Array.from(table.eventTokens.subarray(from, to)),
-    eventRead: Array.from(table.eventRead.subarray(from, to)),
-  };
 }

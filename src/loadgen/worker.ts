@@ -10,9 +10,12 @@ const send = (message: FromWorker): void => port.postMessage(message);
 const data = workerData as { open: OpenWorkerData } | { closed: ClosedWorkerData };
 const driver = 'open' in data ? new LoadShard(data.open, send) : new ClosedDriver(data.closed, send);
 
-port.on('message', (message: ToWorker) => {
-  if (message.type === 'start') driver.start(message);
-  else driver.stop();
-  if (message.type === 'stop') port.close();
+port.on('message', async (message: ToWorker) => {
+  if (message.type === 'start') {
+    driver.start(message);
+    return;
+  }
+  await driver.stop();
+  port.close();
 });
 await driver.prepare();

@@ -119,7 +119,7 @@ async function oneRequest(address: string, port: number) {
     now: () => Number(process.hrtime.bigint() - originNs),
     totalTimeoutMs: null,
     idleTimeoutMs: 20_000,
-    onFinished: (result) => finished.resolve(result),
+    onFinished: ({ result }) => finished.resolve(result!),
   });
   try {
     await client.warm();

@@ -16,6 +16,7 @@ afterEach(() => {
 
 /** What the client says when the system answers `connect` with this error. */
 async function outcomeAfter(code: string) {
+  vi.resetModules();
   vi.doMock('node:net', async (original) => ({
     ...(await original<typeof import('node:net')>()),
     connect: () => {
@@ -32,7 +33,7 @@ async function outcomeAfter(code: string) {
     now: () => performance.now() * 1e6,
     totalTimeoutMs: null,
     idleTimeoutMs: 20_000,
-    onFinished: (result) => finished.resolve(result),
+    onFinished: ({ result }) => finished.resolve(result!),
   });
   const job = { index: 0, scheduledNs: 0, requestedTokens: 1, promptTokensSent: 1, ignoreEos: true };
   client.send(job, Buffer.from('x'));

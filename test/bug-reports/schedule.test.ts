@@ -120,7 +120,7 @@ describe('64 streams whose prompts are 200 KiB (S08)', () => {
       totalTimeoutMs: null,
       idleTimeoutMs: 20_000,
       onFinished: ({ outcome }) => {
-        outcomes.push(outcome);
+        outcomes.push(outcome!);
         if (outcomes.length === STREAMS) all.resolve();
       },
     });

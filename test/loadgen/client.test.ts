@@ -48,7 +48,8 @@ async function clientTo(port: number, sockets: number) {
     now: () => Number(process.hrtime.bigint() - originNs),
     totalTimeoutMs: null,
     idleTimeoutMs: 10_000,
-    onFinished: (request) => {
+    onFinished: ({ result }) => {
+      const request = result!;
       finished.set(request.index, request);
       for (const wait of waiting) if (finished.size >= wait.count) wait.done();
     },

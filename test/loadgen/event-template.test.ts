@@ -24,6 +24,16 @@ test('an event that differs in text, ids, id and time only is of the known form'
   expect(template).toMatchObject({ hasText: true, ids: 2, completionTokens: -1 });
 });
 
+test('the reason of the end is read from the event', () => {
+  const template = learn(completion('"a"', '[4]'))!;
+  const last = event(completion('"b"', '[5]').replace('null', '"length"'));
+  expect(template.match(last, 0, last.length)).toBe(last.length);
+  expect(template.finishReason).toBe('length');
+  const later = event(completion('"c"', '[5]'));
+  expect(template.match(later, 0, later.length)).toBe(later.length);
+  expect(template.finishReason).toBeNull();
+});
+
 test('continuous usage is read from the event', () => {
   const usage = (n: number) => `,"usage":{"prompt_tokens":3,"total_tokens":${3 + n},"completion_tokens":${n}}`;
   const template = learn(completion('"a"', '[4]', usage(1)))!;
@@ -38,7 +48,8 @@ test.each([
   ['an id that is no number', completion('"a"', '[4,]')],
   ['a leading zero', completion('"a"', '[04]')],
   ['another key', completion('"a"', '[4]', ',"error":{"message":"x"}')],
-  ['a finish reason', completion('"a"', '[4]').replace('null', '"stop"')],
+  ['a finish reason that is no string', completion('"a"', '[4]').replace('null', '1')],
+  ['an escape in the finish reason', completion('"a"', '[4]').replace('null', '"a\\nb"')],
   ['text that runs over the event', '{"id":"cmpl-1","created":17,"choices":[{"index":0,"text":"a'],
 ])('%s is left to the parser', (_, data) => {
   const template = learn(completion('"a"', '[4]'))!;

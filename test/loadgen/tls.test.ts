@@ -48,7 +48,8 @@ async function send(endpoint: EngineEndpoint, count: number): Promise<FinishedRe
     now: () => Number(process.hrtime.bigint() - originNs),
     totalTimeoutMs: null,
     idleTimeoutMs: 10_000,
-    onFinished: (request) => {
+    onFinished: ({ result }) => {
+      const request = result!;
       finished.push(request);
       if (finished.length === count) all.resolve();
     },

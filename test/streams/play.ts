@@ -67,7 +67,7 @@ export async function playCase(server: ScriptedServer, { request, ...played }: S
     totalTimeoutMs: played.timeoutMs,
     idleTimeoutMs: 60_000,
     keepText: true,
-    onFinished: (result, exchange) => finished.resolve(observed(result, exchange.log.texts ?? [])),
+    onFinished: ({ result, log }) => finished.resolve(observed(result!, log.texts ?? [])),
   });
   const hang = setTimeout(
     () => finished.reject(new Error(`no outcome within ${played.timeoutMs + HANG_MS} ms`)),

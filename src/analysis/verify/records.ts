@@ -43,8 +43,7 @@ function checkSchedule(file: string, cell: CellFile, table: RequestTable, found:
   for (let row = 0; row < table.count; row++) {
     found.require(table.index[row] === row, file, `row ${row}: arrival index`, { got: table.index[row], want: row });
     // The pauses of a closed loop's slots end in any order.
-    const ascends =
-      row === 0 || cell.load.kind === 'closed' || table.scheduledNs[row]! >= table.scheduledNs[row - 1]!;
+    const ascends = row === 0 || cell.load.kind === 'closed' || table.scheduledNs[row]! >= table.scheduledNs[row - 1]!;
     found.require(ascends, file, `row ${row}: scheduled before its predecessor`);
   }
 }
@@ -65,11 +64,7 @@ function checkPhases(file: string, { phases, load }: CellFile, table: RequestTab
     found.require(Math.abs(got[key] - want[key]) <= 1, file, `phases: ${key}`, { got: got[key], want: want[key] });
   }
   const outside = table.scheduledNs.some((atNs) => atNs < startNs || atNs > tailEndNs);
-  found.require(
-    !outside,
-    file,
-    'an arrival lies outside the load',
-  );
+  found.require(!outside, file, 'an arrival lies outside the load');
 }
 
 function checkTimes(

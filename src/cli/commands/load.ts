@@ -48,7 +48,10 @@ export function configure(command: Command): void {
     .option('--workers <n>', 'threads that send the load', count, 1)
     .option('--out <dir>', 'capture; must be new or empty (default: results/raw/load-<UTC time>)')
     .option('--requests-csv <file>', 'one line per request, all phases, CLOCK_MONOTONIC ns')
-    .option('--calibrate', 'let the client prove its floor and ceiling first, about 10 s; without it the capture says so')
+    .option(
+      '--calibrate',
+      'let the client prove its floor and ceiling first, about 10 s; without it the capture says so',
+    )
     .option('--report', 'write the report at the end; `tokbench report` does it later')
     .option('--json', 'result as JSON on stdout')
     .addHelpText(

@@ -11,7 +11,8 @@ const client = new LoadClient({
   now: () => performance.now() * 1e6,
   totalTimeoutMs: null,
   idleTimeoutMs: 20_000,
-  onFinished: ({ outcome, errorText }) => {
+  onFinished: ({ result }) => {
+    const { outcome, errorText } = result!;
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
     if (outcome === 'client_error') errors.add(errorText ?? '');
   },
