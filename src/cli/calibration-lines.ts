@@ -50,7 +50,7 @@ function ceilingLine(ceiling: ClientCeiling, workers: number): string {
 function reuseLine({ freshP50Ms, reusedP50Ms, costMs, idleWorstMs, idleRequests }: ReuseProbe): string {
   const idle =
     idleWorstMs === null ? '' : `; idle loop, ${idleRequests} requests at 1 req/s: at most ${ms(idleWorstMs)}`;
-  return `reuse     a used socket costs ${ms(costMs)} (fresh ${ms(freshP50Ms)}, reused ${ms(reusedP50Ms)})${idle}`;
+  return `reuse     a used socket costs ${costMs > 0 ? ms(costMs) : 'nothing'} (fresh ${ms(freshP50Ms)}, reused ${ms(reusedP50Ms)})${idle}`;
 }
 
 const ms = (value: number | null): string => {
