@@ -128,7 +128,9 @@ export class OpenShard {
   }
 
   #at(atNs: Ns, action: () => void): void {
-    this.#timers.push(setTimeout(action, Math.max(0, (atNs - this.#now()) / NS_PER_MS)));
+    const waitMs = Math.max(0, Math.ceil((atNs - this.#now()) / NS_PER_MS));
+    // A timer may fire up to a millisecond early.
+    this.#timers.push(setTimeout(() => (this.#now() < atNs ? this.#at(atNs, action) : action()), waitMs));
   }
 
   #closeWindow(): void {

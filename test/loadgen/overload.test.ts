@@ -50,7 +50,7 @@ async function slowServer(serviceMs: number, freezeMs = 0): Promise<number> {
   return (server!.address() as { port: number }).port;
 }
 
-async function play(port: number, atNs?: readonly number[]) {
+async function play(port: number, atNs?: readonly number[], more: Partial<typeof PHASES> = {}) {
   const planned = planOpenLoad({ seed: 11, repeat: 1, load: LOAD, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
   const plan = atNs === undefined ? planned : { ...planned, scheduledNs: Float64Array.from(atNs) };
   const prepared = await prepareOpenLoad({
@@ -61,7 +61,7 @@ async function play(port: number, atNs?: readonly number[]) {
       ignoreEos: true,
       workers: 1,
     },
-    ...{ originNs: process.hrtime.bigint(), ...PHASES, expectedLatencyS: 1, totalTimeoutMs: null },
+    ...{ originNs: process.hrtime.bigint(), ...PHASES, ...more, expectedLatencyS: 1, totalTimeoutMs: null },
     ...{ idleTimeoutMs: 60_000, signal: new AbortController().signal },
   });
   return prepared.start().finally(() => prepared.dispose());
@@ -105,6 +105,18 @@ test('a server that freezes for 2 s costs every request that arrives meanwhile, 
     expect(wait).toBeGreaterThanOrEqual(2000 - row * 200 - 200);
   });
   for (let row = 1; row < 10; row++) expect(waits[row]!).toBeLessThan(waits[row - 1]!);
+});
+
+test('a load whose answers are all there ends with its tail, not with its drain limit', {
+  timeout: 60_000,
+}, async () => {
+  const port = await slowServer(0);
+  // Timers count whole milliseconds and may fire early: the end of the tail must not be missed by that.
+  for (let attempt = 0; attempt < 12; attempt++) {
+    const { phases } = await play(port, [0], { windowS: 0.1 });
+    expect(phases.drainEndNs).toBeGreaterThanOrEqual(phases.tailEndNs);
+    expect(phases.drainEndNs - phases.tailEndNs).toBeLessThan((PHASES.drainS / 2) * 1e9);
+  }
 });
 
 /** This test is about the server: how busy the machine is must not speak for the client. */
