@@ -40,10 +40,6 @@ export function refusals(slo: Slo, demand: ClientDemand, proof: Proof): Calibrat
         : 'Answers of the loopback server got lost: quieten this machine and look at its limits of open files and ports.',
     });
   };
-  promise('TTFT', slo.ttftMs, floor.ttftP99Ms, `p99 of ${floor.requests} requests`);
-  if (floor.itlP99Ms !== null) promise('TPOT', slo.tpotMs, floor.itlP99Ms, `p99 of ${floor.gaps} gaps between tokens`);
-  const idleMs = proof.reuse?.idleWorstMs ?? null;
-  if (idleMs !== null) promise('TTFT', slo.ttftMs, idleMs, 'one request per second on an idle loop');
   const most = ceiling.eventsPerS / CEILING_PARTS;
   if (demand.eventsPerS > most) {
     found.push({
@@ -52,11 +48,15 @@ export function refusals(slo: Slo, demand: ClientDemand, proof: Proof): Calibrat
       advice: `Lower its rate to ${twoDigits(demand.requestsPerS * (most / demand.eventsPerS))} req/s, or give the client more cores and raise loadWorkers.`,
     });
   }
+  promise('TTFT', slo.ttftMs, floor.ttftP99Ms, `p99 of ${floor.requests} requests`);
+  if (floor.itlP99Ms !== null) promise('TPOT', slo.tpotMs, floor.itlP99Ms, `p99 of ${floor.gaps} gaps between tokens`);
+  const idleMs = proof.reuse?.idleWorstMs ?? null;
+  if (idleMs !== null) promise('TTFT', slo.ttftMs, idleMs, 'one request per second on an idle loop');
   return found;
 }
 
-const ms = (value: number): string =>
-  Number.isFinite(value) ? `${value.toPrecision(3)} ms` : 'more than was measured';
+const threeDigits = (value: number): string => (value < 100 ? value.toPrecision(3) : value.toFixed(0));
+const ms = (value: number): string => (Number.isFinite(value) ? `${threeDigits(value)} ms` : 'more than was measured');
 /** Two significant digits, never rounded up and never as a power of ten. */
 function twoDigits(value: number): string {
   const step = 10 ** (Math.floor(Math.log10(value)) - 1);
