@@ -11,7 +11,7 @@ import { DEFAULT_PLAN } from '../../src/runner/calibrate-default.ts';
 import { busiestSpan, busiestStretch, cutPlan } from '../../src/runner/calibrate-demand.ts';
 import { probeSchedule, reuseOf } from '../../src/runner/calibrate-reuse.ts';
 import { experimentText } from './support/config.ts';
-import { eventually, scene, tokbench } from './support/harness.ts';
+import { eventually, processesWith, type Scene, scene, tokbench } from './support/harness.ts';
 
 const LONG = 120_000;
 const MS = 1e6;
@@ -177,6 +177,28 @@ describe('a run', () => {
     expect((await tokbench(['verify', at.dir], at.env).ended).code).toBe(0);
   });
 
+  test.each([
+    ['SIGINT', 130],
+    ['SIGKILL', null],
+  ] as const)(
+    'that meets %s while it calibrates leaves no loopback server behind, and a capture that verifies',
+    {
+      timeout: LONG,
+    },
+    async (signal, code) => {
+      const at = scene(experimentText({ gpu: 'none', windowS: 2 }));
+      const started = tokbench(['run', at.config, '--out', at.dir, '--no-report'], at.env);
+      await started.says('launches, about');
+      await eventually('a loopback server runs', () => processesWith('TOKBENCH_STATE_DIR', stateOf(at)).length >= 3);
+      started.child.kill(signal);
+      const ended = await started.ended;
+      expect(ended.code, ended.stderr).toBe(code);
+      await eventually('nothing is left', () => processesWith('TOKBENCH_STATE_DIR', stateOf(at)).length === 0);
+      const verified = await tokbench(['verify', at.dir], at.env).ended;
+      expect(verified.code, verified.stderr).toBe(0);
+    },
+  );
+
   test('that does not calibrate says so in the capture and in the report', { timeout: LONG }, async () => {
     const at = scene(experimentText({ gpu: 'none', windowS: 2 }));
     const args = ['run', at.config, '--out', at.dir, '--no-calibrate', '--allow-invalid'];
@@ -188,6 +210,8 @@ describe('a run', () => {
     );
   });
 });
+
+const stateOf = (at: Scene): string => at.env['TOKBENCH_STATE_DIR']!;
 
 /** Loopback servers that this process has started and that are still there. */
 function ownServers(): string[] {
