@@ -36,7 +36,7 @@ export function bottleneck({ metrics, rules }: Judged): Bottleneck | null {
   if (deficit <= LEAST_DEFICIT * arrivals || deficit <= SIGMAS * Math.sqrt(arrivals)) return null;
   return {
     who: 'server',
-    text: `the server was saturated: it completed ${rate(completedReqPerS)} of the ${rate(dispatchedReqPerS)} requests per second that it was sent, so its queue grew, and latency counts from the schedule`,
+    text: 'the server was saturated: it completed fewer requests than it was sent, so its queue grew through the window, and latency counts from the schedule',
   };
 }
 

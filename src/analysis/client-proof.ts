@@ -40,23 +40,30 @@ export function refusals(slo: Slo, demand: ClientDemand, proof: Proof): Calibrat
         : 'Answers of the loopback server got lost: quieten this machine and look at its limits of open files and ports.',
     });
   };
-  promise('TTFT', slo.ttftMs, floor.ttftP99Ms, `p99 of ${floor.requests} requests`);
-  if (floor.itlP99Ms !== null) promise('TPOT', slo.tpotMs, floor.itlP99Ms, `p99 of ${floor.gaps} gaps between tokens`);
-  const idleMs = proof.reuse?.idleWorstMs ?? null;
-  if (idleMs !== null) promise('TTFT', slo.ttftMs, idleMs, 'one request per second on an idle loop');
   const most = ceiling.eventsPerS / CEILING_PARTS;
   if (demand.eventsPerS > most) {
     found.push({
       code: 'plan_above_ceiling',
       text: `load ${demand.load} asks for ${whole(demand.eventsPerS)} tokens per second at its busiest, more than a third of the ${whole(ceiling.eventsPerS)} that this client can take`,
-      advice: `Lower its rate to ${(demand.requestsPerS * (most / demand.eventsPerS)).toPrecision(2)} req/s, or give the client more cores and raise loadWorkers.`,
+      advice: `Lower its rate to ${twoDigits(demand.requestsPerS * (most / demand.eventsPerS))} req/s, or give the client more cores and raise loadWorkers.`,
     });
   }
+  promise('TTFT', slo.ttftMs, floor.ttftP99Ms, `p99 of ${floor.requests} requests`);
+  if (floor.itlP99Ms !== null) promise('TPOT', slo.tpotMs, floor.itlP99Ms, `p99 of ${floor.gaps} gaps between tokens`);
+  const idleMs = proof.reuse?.idleWorstMs ?? null;
+  if (idleMs !== null) promise('TTFT', slo.ttftMs, idleMs, 'one request per second on an idle loop');
   return found;
 }
 
-const ms = (value: number): string =>
-  Number.isFinite(value) ? `${value.toPrecision(3)} ms` : 'more than was measured';
+const threeDigits = (value: number): string => (value < 100 ? value.toPrecision(3) : value.toFixed(0));
+const ms = (value: number): string => (Number.isFinite(value) ? `${threeDigits(value)} ms` : 'more than was measured');
+/** Two significant digits, never rounded up and never as a power of ten. */
+function twoDigits(value: number): string {
+  const step = 10 ** (Math.floor(Math.log10(value)) - 1);
+  const decimals = Math.max(0, -Math.log10(step));
+  return (Math.floor(value / step) * step).toFixed(decimals);
+}
+
 const whole = (value: number): string => value.toFixed(0);
 
 /** Scales the step that came nearest to 70 % in proportion: the cost per event falls with the rate, so upwards it errs low. */

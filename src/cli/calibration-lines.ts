@@ -50,14 +50,16 @@ function ceilingLine(ceiling: ClientCeiling, workers: number): string {
 function reuseLine({ freshP50Ms, reusedP50Ms, costMs, idleWorstMs, idleRequests }: ReuseProbe): string {
   const idle =
     idleWorstMs === null ? '' : `; idle loop, ${idleRequests} requests at 1 req/s: at most ${ms(idleWorstMs)}`;
-  return `reuse     a used socket costs ${ms(costMs)} (fresh ${ms(freshP50Ms)}, reused ${ms(reusedP50Ms)})${idle}`;
+  return `reuse     a used socket costs ${costMs > 0 ? ms(costMs) : 'nothing'} (fresh ${ms(freshP50Ms)}, reused ${ms(reusedP50Ms)})${idle}`;
 }
 
 const ms = (value: number | null): string => {
   if (value === null) return 'not measured';
   return Number.isFinite(value) ? `${value.toFixed(2)} ms` : 'lost';
 };
+/** Two significant digits, or all those before the point. */
+const short = (value: number): string => (value < 10 ? value.toPrecision(2) : value.toFixed(0));
 const rate = (value: number): string => Math.round(value).toLocaleString('en-US');
-const percent = (share: number): string => `${(share * 100).toPrecision(2)} %`;
+const percent = (share: number): string => `${short(share * 100)} %`;
 const atLeast = (floorMs: number | null): string =>
-  floorMs === null || !Number.isFinite(floorMs) ? 'not known' : `${(FLOOR_FACTOR * floorMs).toPrecision(2)} ms`;
+  floorMs === null || !Number.isFinite(floorMs) ? 'not known' : `${short(FLOOR_FACTOR * floorMs)} ms`;

@@ -8,7 +8,7 @@ export const CALIBRATION_SCHEMA = 'tokbench.calibration/1';
 export interface ClientDemand {
   /** The load that asks for it. */
   readonly load: string;
-  /** Mean arrivals and tokens per second over its busiest `spanS`, the longest life of a request that keeps its promise. */
+  /** Mean arrivals and tokens per second over its busiest `spanS`: the longest life of a request that keeps its promise, at least 1 s. */
   readonly spanS: number;
   readonly requestsPerS: number;
   readonly eventsPerS: number;

@@ -38,7 +38,7 @@ function armLines(arm: ArmAnswer): string[] {
       ({ label, value, limit }) =>
         `${escapeMarkdown(label)} ${inline(value)}${limit === null ? '' : ` (${escapeMarkdown(limit)})`}`,
     );
-    return `- ${name}, ${where}: **${escapeMarkdown(cell.badge)}**; ${figures.join('; ')}.`;
+    return `- ${name}, ${where}: **${escapeMarkdown(cell.badge)}**; ${figures.join('; ')}.${escapeMarkdown(cell.heldBack)}`;
   });
 }
 

@@ -16,6 +16,8 @@ export interface CellAnswer {
   readonly marks: readonly string[];
   readonly figures: readonly { readonly label: string; readonly value: Inline; readonly limit: string | null }[];
   readonly sentence: readonly Inline[];
+  /** What held the load back, with the three rates; empty when nothing did. */
+  readonly heldBack: string;
 }
 
 export interface ArmAnswer {
@@ -59,14 +61,16 @@ function sentenceOf(view: CellView): Inline[] {
   return [
     `${judged}${offered(view.cell)} it ${promise(view.cell)}: `,
     link(`${count(metrics.attained)} of ${count(metrics.arrivals)}`),
-    ` requests of the window met both limits.${heldBack(view)}`,
+    ' requests of the window met both limits.',
   ];
 }
 
 /** Why fewer requests completed than were offered, with the three rates. */
 function heldBack({ cell }: CellView): string {
   const cause = bottleneck(cell);
-  return cause === null ? '' : ` Of the load, ${cause.text} (${ratesText(cell.metrics)}).`;
+  return cause === null
+    ? ''
+    : ` ${cause.text.charAt(0).toUpperCase()}${cause.text.slice(1)} (${ratesText(cell.metrics)}).`;
 }
 
 function answer(view: CellView): CellAnswer {
@@ -78,6 +82,7 @@ function answer(view: CellView): CellAnswer {
     marks: view.cell.labels,
     figures: figuresOf(view),
     sentence: sentenceOf(view),
+    heldBack: heldBack(view),
   };
 }
 

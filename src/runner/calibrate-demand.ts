@@ -5,6 +5,9 @@ import { FIRST_LOAD_ORDINAL, NS_PER_S, type Ns } from '../core/index.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
 import { readTrace } from '../workloads/trace.ts';
 
+/** Over less than this a rate means nothing. */
+const SHORTEST_SPAN_S = 1;
+
 export interface BusiestStretch {
   readonly demand: ClientDemand;
   readonly plan: RequestPlan;
@@ -37,7 +40,7 @@ function asOpenLoad(load: LoadSpec, slo: Slo): LoadSpec {
 }
 
 function stretchOfLoad(load: LoadSpec, plan: RequestPlan, slo: Slo): BusiestStretch {
-  const spanS = promisedLifeS(load.outputTokens, slo);
+  const spanS = Math.max(SHORTEST_SPAN_S, promisedLifeS(load.outputTokens, slo));
   const { from, arrivals, tokens } = busiestSpan(plan, spanS * NS_PER_S);
   const { promptTokens, outputTokens } = load;
   const rates = { requestsPerS: arrivals / spanS, eventsPerS: tokens / spanS, streams: arrivals };
@@ -49,8 +52,7 @@ function stretchOfLoad(load: LoadSpec, plan: RequestPlan, slo: Slo): BusiestStre
 }
 
 /** T + nP: how long a request may take that keeps its promise, s. */
-export const promisedLifeS = (outputTokens: number, slo: Slo): number =>
-  (slo.ttftMs + outputTokens * slo.tpotMs) / 1000;
+const promisedLifeS = (outputTokens: number, slo: Slo): number => (slo.ttftMs + outputTokens * slo.tpotMs) / 1000;
 
 /** The span of this length, beginning at an arrival, whose arrivals ask for the most tokens. */
 export function busiestSpan(

@@ -114,8 +114,11 @@ async function bestFloor(
   for (let attempt = 1; ; attempt++) {
     const floor = await measureFloor({ ...input, spanS: depth.floorS, attempt }, context);
     if (best === null || promiseShare(floor) < promiseShare(best)) best = floor;
-    const refused = judge(best).some((refusal) => refusal.code === 'slo_below_floor');
-    if (!refused || attempt === depth.mostFloorAttempts) return { floor: best, attempts: attempt };
+    const found = judge(best);
+    // A client that is overloaded by the plan is not disturbed from outside: trying again would not help.
+    const hopeless = found.some(({ code }) => code === 'plan_above_ceiling');
+    if (found.length === 0 || hopeless || attempt === depth.mostFloorAttempts)
+      return { floor: best, attempts: attempt };
   }
 }
 

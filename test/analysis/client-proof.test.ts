@@ -50,7 +50,7 @@ test.each([
 test('a plan at a third of the ceiling is accepted, one above it is refused with the rate that would do', () => {
   expect(codes(PROOF, { ...DEMAND, eventsPerS: 10_000 })).toEqual([]);
   const [refusal] = refusals(SLO, { ...DEMAND, eventsPerS: 20_000 }, PROOF);
-  expect(refusal).toMatchObject({ code: 'plan_above_ceiling', advice: expect.stringContaining('5.0 req/s') });
+  expect(refusal).toMatchObject({ code: 'plan_above_ceiling', advice: expect.stringContaining('to 5.0 req/s') });
 });
 
 test('an idle loop that stalls for half a second spoils a promise of 1 s', () => {

@@ -79,6 +79,31 @@ test('the client reads each event after it was due, and never before the one the
   }
 });
 
+test('its timing can be changed while it runs: later requests have the new one, a wrong one is refused', async () => {
+  const path = join(scratchFolder(), 'retimed.csv');
+  const engine = await startEngine({ truth: { ttftMs: 5, itlMs: 1, logPath: path } });
+  const ask = (id: string) =>
+    exchange({
+      port: engine.port,
+      path: '/v1/completions',
+      body: { prompt: [5], max_tokens: 2, stream: true },
+      headers: { 'x-request-id': id },
+    });
+  const retime = (query: string) =>
+    fetch(`http://127.0.0.1:${engine.port}/fixed_truth${query}`, { method: 'POST' }).then(({ status }) => status);
+  await ask('before');
+  expect(await retime('?ttft_ms=30&itl_ms=10')).toBe(200);
+  await ask('after');
+  expect(await retime('?ttft_ms=-1&itl_ms=10')).toBe(400);
+  expect(await retime('?ttft_ms=1')).toBe(400);
+  await ask('still');
+  engine.child.kill('SIGTERM');
+  await engine.exited;
+  const [, ...lines] = readFileSync(path, 'utf8').trimEnd().split('\n');
+  const dueMs = lines.map((line) => line.split(',')).map((row) => Number(BigInt(row[2]!) - BigInt(row[1]!)) / 1e6);
+  expect(dueMs).toEqual([5, 30, 30]);
+});
+
 test('deadlines run in order of time, equal ones in order of entry, and none early', async () => {
   let nowNs = 0n;
   const clock = { monotonicNs: () => nowNs, wallMs: () => 0 };

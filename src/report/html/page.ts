@@ -30,7 +30,7 @@ function answerHtml(answer: CellAnswer): string {
   );
   const where = [answer.where, ...answer.marks].join(' · ');
   return `<div class="answer"><div class="head"><span class="sub">${escapeHtml(where)}</span><span class="badge ${answer.tone}">${escapeHtml(answer.badge)}</span></div>
-<dl class="figures">${figures.join('')}</dl><p class="note">${answer.sentence.map(inline).join('')}</p></div>`;
+<dl class="figures">${figures.join('')}</dl><p class="note">${answer.sentence.map(inline).join('')}${escapeHtml(answer.heldBack)}</p></div>`;
 }
 
 function armHtml(arm: ArmAnswer): string {
