@@ -88,7 +88,14 @@ describe('the probe of reused sockets', () => {
     atMs.map((ms, index) => {
       const at = ms * MS;
       const request = { id: `${index}`, ok: true, scheduledNs: at, dispatchedNs: at };
-      const row = { id: `${index}`, status: 'ok', receivedNs: at, firstDueNs: at + 40 * MS, sendsNs: [at + 40 * MS] };
+      const row = {
+        id: `${index}`,
+        status: 'ok',
+        receivedNs: at,
+        kernelNs: null,
+        firstDueNs: at + 40 * MS,
+        sendsNs: [at + 40 * MS],
+      };
       return { index, row, request: { ...request, eventAtNs: [at + (40 + delayMs(index)) * MS] } };
     });
 
