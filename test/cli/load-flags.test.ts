@@ -18,7 +18,6 @@ const FLAGS: LoadFlags = {
   seed: 3,
   soak: 0,
   workers: 1,
-  report: true,
 };
 
 const experimentOf = (flags: Partial<LoadFlags> = {}) => experimentOfFlags({ ...FLAGS, ...flags }, {}).experiment;

@@ -67,7 +67,7 @@ describe('a server that is already running', () => {
     const at = scene('');
     const csv = join(at.folder, 'requests.csv');
     const beforeNs = process.hrtime.bigint();
-    const ended = await load(at, server.url, ['--json', '--requests-csv', csv, '--price', '2']);
+    const ended = await load(at, server.url, ['--json', '--requests-csv', csv, '--price', '2', '--report']);
     const cell = await measured(at, ended);
     const { stdout, stderr } = ended;
     expect(stderr).toMatch(/TTFT from schedule .*\d/);
@@ -115,7 +115,7 @@ describe('a server that is already running', () => {
 
   test('without metrics says so beside every figure, and what the rules could not ask', { timeout: LONG }, async () => {
     const at = scene('');
-    const ended = await load(at, (await serverOf()).url);
+    const ended = await load(at, (await serverOf()).url, ['--report']);
     const cell = await measured(at, ended);
     const { stderr } = ended;
     expect(cell.labels).toContain('no_server_metrics');
@@ -176,7 +176,7 @@ describe('a server that is already running', () => {
     const refused = await load(at, server.url);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('certificate_refused');
-    await measured(at, await load(at, server.url, ['--insecure', '--no-report']));
+    await measured(at, await load(at, server.url, ['--insecure']));
     const [launch] = await (await openRun(at.dir)).launches();
     expect(launch?.effective['certificate']).toContain('NOT VERIFIED');
   });
@@ -185,7 +185,7 @@ describe('a server that is already running', () => {
 describe('the exit code', () => {
   test('3 when the figures are not valid, with the rule', { timeout: LONG }, async () => {
     const at = scene('');
-    const { code, stderr } = await load(at, (await serverOf({ extraPromptTokens: 1 })).url, ['--no-report']);
+    const { code, stderr } = await load(at, (await serverOf({ extraPromptTokens: 1 })).url);
     expect(code, stderr).toBe(3);
     expect(stderr).toMatch(/NOT VALID[\s\S]*excluded V1 prompt_length_mismatch/);
   });
@@ -199,7 +199,7 @@ describe('the exit code', () => {
       },
     });
     const at = scene('');
-    const { code, stderr } = await load(at, server.url, ['--no-report']);
+    const { code, stderr } = await load(at, server.url);
     expect(code, stderr).toBe(1);
     expect(stderr).toContain('every request failed: http_error HTTP 400');
     expect(stderr).toContain('quota used up');
@@ -214,7 +214,7 @@ describe('the exit code', () => {
       },
     });
     const at = scene('');
-    const { code, stderr } = await load(at, server.url, ['--duration', '3000', '--no-report']);
+    const { code, stderr } = await load(at, server.url, ['--duration', '3000']);
     expect(code, stderr).toBe(1);
     expect(stderr).toMatch(/failed: the server refused every request so far as wrong: HTTP 400: quota used up/);
     expect(await cellOf(at)).toMatchObject({ status: 'failed', valid: false });
@@ -273,5 +273,5 @@ test('a journal that a killed run left behind does not stand in the way of a loa
   mkdirSync(state, { recursive: true });
   writeFileSync(join(state, 'guard-broken.json'), '{');
   const server = await serverOf();
-  await measured(at, await load(at, server.url, ['--no-report']));
+  await measured(at, await load(at, server.url));
 });
