@@ -1,36 +1,20 @@
 // A load as it will be played: every arrival, every prompt and every length, fixed before the first byte is sent.
 
-import { createHash } from 'node:crypto';
-import { endianness } from 'node:os';
 import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT } from '../core/index.ts';
+import { sha256, sharedFloat64 } from './buffers.ts';
+import { lengthSource } from './lengths.ts';
+import type { PromptMaterial } from './material.ts';
 import { arrivalsLabel, poissonSchedule } from './poisson.ts';
-import { promptSource } from './prompts.ts';
-
-/** Prompt texts one after the other, as the inside of a JSON string: escaped, UTF-8, without the quotes. */
-export interface PlannedTexts {
-  readonly bytes: Uint8Array;
-  /** Text i has the bytes start[i] .. start[i + 1]. */
-  readonly start: Int32Array;
-}
+import { type PlannedRequests, planRequests } from './requests.ts';
 
 /** Requests in arrival order. All buffers are shared, so that load workers read them without a copy. */
-export interface RequestPlan {
-  /** Label of the arrival stream; the prompts come from the same with `|prompts` appended. */
+export interface RequestPlan extends PlannedRequests {
+  /** Label of the arrival stream; the prompts come from the same with `|prompts` appended, the lengths with `|lengths`. */
   readonly label: string;
   /** Arrivals, ns after the load's start, ascending. */
   readonly scheduledNs: Float64Array;
-  /** Prompts one after the other: request i has the ids promptStart[i] .. promptStart[i + 1]. */
-  readonly promptIds: Int32Array;
-  readonly promptStart: Int32Array;
-  /** Counted prompt tokens of each request, -1 where only text is known. */
-  readonly promptTokens: Int32Array;
-  /** What is sent where the server takes no ids; null when the ids themselves are sent. */
-  readonly texts: PlannedTexts | null;
-  readonly maxTokens: Int32Array;
   /** SHA-256, hex, of `scheduledNs` as little-endian 64-bit floats. */
   readonly scheduleSha256: string;
-  /** SHA-256, hex, of `promptStart` followed by `promptIds`, both as little-endian 32-bit integers. */
-  readonly promptsSha256: string;
 }
 
 export interface OpenLoadInput {
@@ -43,13 +27,15 @@ export interface OpenLoadInput {
   /** From 1. */
   readonly attempt: number;
   readonly tokenIds: readonly [number, number];
+  /** What preparePrompts made of the load; absent or null where a load of plain ids needs nothing. */
+  readonly material?: PromptMaterial | null;
 }
 
 /**
  * The whole plan of an open-loop load over warm-up, window and tail (METHOD 1.1). A function of its input alone:
  * the arm has no part in it, nor has the number of workers that will play it.
  *
- * @throws ConfigError `too_many_requests`, and what promptSource throws.
+ * @throws ConfigError `too_many_requests`, and what planRequests throws.
  */
 export function planOpenLoad(input: OpenLoadInput): RequestPlan {
   const { load, tokenIds, ordinal, attempt } = input;
@@ -62,41 +48,19 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
   }
   const label = arrivalsLabel({ seed: input.seed, repeat: input.repeat, load: load.id, attempt });
   const arrivals = poissonSchedule(label, rate, durationS);
-  const count = arrivals.length;
-  const scheduledNs = new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
-  scheduledNs.set(arrivals);
-  const promptIds = sharedInt32(count * load.promptTokens);
-  const promptStart = sharedInt32(count + 1);
-  const source = promptSource({ label, tokenIds, ordinal, attempt, firstIndex: 0 });
-  for (let index = 0; index < count; index++) {
-    promptStart[index + 1] = promptStart[index]! + load.promptTokens;
-    source.fill(promptIds, promptStart[index]!, load.promptTokens);
-  }
   return {
     label,
-    scheduledNs,
-    promptIds,
-    promptStart,
-    promptTokens: sharedInt32(count).fill(load.promptTokens),
-    texts: null,
-    maxTokens: sharedInt32(count).fill(load.outputTokens),
-    scheduleSha256: sha256(scheduledNs),
-    promptsSha256: sha256(promptStart, promptIds),
+    scheduledNs: sharedFloat64(arrivals),
+    scheduleSha256: sha256(arrivals),
+    ...planRequests({
+      load,
+      label,
+      count: arrivals.length,
+      tokenIds,
+      ordinal,
+      attempt,
+      lengths: lengthSource(label, load),
+      material: input.material ?? null,
+    }),
   };
-}
-
-const sharedInt32 = (length: number): Int32Array =>
-  new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT));
-
-function sha256(...views: (Float64Array | Int32Array)[]): string {
-  const hash = createHash('sha256');
-  for (const view of views) hash.update(littleEndian(view));
-  return hash.digest('hex');
-}
-
-function littleEndian(view: Float64Array | Int32Array): Uint8Array {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  if (endianness() === 'LE') return bytes;
-  const copy = Buffer.from(bytes);
-  return view.BYTES_PER_ELEMENT === 8 ? copy.swap64() : copy.swap32();
 }
