@@ -6,6 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { ConfigError, type Experiment, messageOf } from '../core/index.ts';
 import { checkLoadSize, checkSoak, crossCheck } from './cross-checks.ts';
 import { readDocument } from './document.ts';
+import { requestFields } from './length-keys.ts';
 import { launchPhases, loadPhases, PhaseJudge } from './phases.ts';
 import { configError } from './problem.ts';
 import { resolvePaths } from './resolve-paths.ts';
@@ -56,12 +57,13 @@ function complete({ sections, arms, loads }: CheckedConfig, list: ProblemList): 
   const judge = new PhaseJudge(profile, list);
   const slos = { primary: slo, sensitivity: sensitivitySlos };
   const loadSpecs = loads.map((load, index) => {
-    if (load === undefined) return undefined;
-    const spec = loadPhases(load, ['loads', index], slos, profile, judge);
+    const requests = load && requestFields(load);
+    if (!requests) return undefined;
+    const spec = loadPhases(load, requests, ['loads', index], slos, profile, judge);
     checkLoadSize(spec, ['loads', index], list);
     return spec;
   });
-  const first = loads.find((load) => load !== undefined);
+  const first = loadSpecs.find((load) => load !== undefined);
   if (!phases || !engine || !gpu || !model || !first) return null;
   const { promptTokens, outputTokens } = first;
   const phaseSpec = launchPhases(phases, { concurrency: engine.maxSeqs, promptTokens, outputTokens }, gpu, judge);

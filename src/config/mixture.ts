@@ -12,7 +12,8 @@ export interface MixtureFault {
 }
 
 /** Standard deviations that a length may lie from its mean; the rest (one draw in 16 000) is moved to the bound. */
-export const SPREAD_SD = 4;
+const SPREAD_SD = 4;
+export const MAX_LENGTH = 1_000_000;
 const WEIGHT_TOTAL = 100;
 const WEIGHT_SLACK = 1e-6;
 
@@ -100,11 +101,18 @@ function lengthOf(cursor: Cursor, what: string, least: number): LengthSpec {
   return normalLength(mean, sd, least);
 }
 
-const MAX_LENGTH = 1_000_000;
+interface Bounds {
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+}
 
-/** A normal length kept within SPREAD_SD deviations of its mean and at `least` tokens. */
-export function normalLength(mean: number, sd: number, least: number): LengthSpec {
-  if (sd === 0) return { kind: 'fixed', tokens: Math.max(least, Math.floor(mean + 0.5)) };
-  const min = Math.max(least, Math.ceil(mean - SPREAD_SD * sd));
-  return { kind: 'normal', mean, sd, min, max: Math.max(min, Math.floor(mean + SPREAD_SD * sd)) };
+/** A normal length, kept within its bounds; without them within SPREAD_SD deviations of its mean. */
+export function normalLength(mean: number, sd: number, least: number, given: Bounds = {}): LengthSpec {
+  return { kind: 'normal', mean, sd, ...spreadLength((sds) => mean + sds * sd, least, given) };
+}
+
+/** Bounds of a length whose value so many standard deviations from the middle is `at`, `least` being the lowest. */
+export function spreadLength(at: (sds: number) => number, least: number, given: Bounds) {
+  const min = given.min ?? Math.min(given.max ?? MAX_LENGTH, Math.max(least, Math.floor(at(-SPREAD_SD))));
+  return { min, max: given.max ?? Math.max(min, Math.ceil(at(SPREAD_SD))) };
 }

@@ -2,6 +2,7 @@
 
 import { type GpuSpec, type LoadSpec, type PhaseSpec, PLAIN_LOAD, type Profile, type Slo } from '../core/index.ts';
 import type { ConfigPath } from './document.ts';
+import type { RequestFields } from './length-keys.ts';
 import type { LoadInput, Sections } from './schema.ts';
 import type { ProblemList } from './sections.ts';
 
@@ -46,12 +47,14 @@ const spanS = (slo: Slo, tokens: number): number => (slo.ttftMs + (tokens - 1) *
 /** Warm-up, window, tail and drain of a load (METHOD 1.1); the loosest SLO sizes the tail. */
 export function loadPhases(
   load: LoadInput,
+  requests: RequestFields,
   path: ConfigPath,
   slos: { readonly primary: Slo; readonly sensitivity: readonly Slo[] },
   profile: Profile,
   judge: PhaseJudge,
 ): LoadSpec {
-  const { id, rate, outputTokens } = load;
+  const { id, rate } = load;
+  const { outputTokens } = requests;
   const loosestS = Math.max(...[slos.primary, ...slos.sensitivity].map((slo) => spanS(slo, outputTokens)));
   const windowS = Math.min(WINDOW_CEILING_S, Math.max(WINDOW_FLOOR_S[profile], WINDOW_ARRIVALS / rate));
   const length = (name: string, key: string, given: number | undefined, minimumS: number) =>
@@ -61,8 +64,7 @@ export function loadPhases(
     id,
     kind: load.kind,
     rate,
-    promptTokens: load.promptTokens,
-    outputTokens,
+    ...requests,
     warmupS: length(
       'warm-up',
       'warmupS',

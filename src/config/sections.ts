@@ -42,6 +42,11 @@ export class ProblemList {
     this.key(path, `unknown key.${hint} Expected one of ${known.join(', ')}`);
   }
 
+  /** Whether anything stands at `path`, right or wrong. */
+  isWritten(path: ConfigPath): boolean {
+    return this.#document.spelled(path) !== null;
+  }
+
   /** Line of the value at `path`, to point at it from another problem. */
   lineOf(path: ConfigPath): number {
     return this.#document.position(path, 'value').line;

@@ -3,7 +3,7 @@
 import type { LengthSpec, LengthsSpec } from './load.ts';
 
 /** Fewest and most tokens that a draw can give. */
-export function lengthRange(spec: LengthSpec): { readonly min: number; readonly max: number } {
+function lengthRange(spec: LengthSpec): { readonly min: number; readonly max: number } {
   switch (spec.kind) {
     case 'fixed':
       return { min: spec.tokens, max: spec.tokens };
@@ -12,6 +12,29 @@ export function lengthRange(spec: LengthSpec): { readonly min: number; readonly 
     default:
       return { min: spec.min, max: spec.max };
   }
+}
+
+/** Mean of a distribution in tokens, as if its bounds cut nothing off. */
+function meanLength(spec: LengthSpec): number {
+  switch (spec.kind) {
+    case 'fixed':
+      return spec.tokens;
+    case 'uniform':
+      return (spec.min + spec.max) / 2;
+    case 'normal':
+      return spec.mean;
+    case 'lognormal':
+      return spec.median * Math.exp(spec.sigma ** 2 / 2);
+    case 'empirical':
+      return spec.values.reduce((sum, value) => sum + value, 0) / spec.values.length;
+  }
+}
+
+/** Mean prompt length of a load's requests, tokens. */
+export function meanPromptTokens(lengths: LengthsSpec): number {
+  if (lengths.kind === 'independent') return meanLength(lengths.prompt);
+  const weights = lengths.parts.reduce((sum, { weight }) => sum + weight, 0);
+  return lengths.parts.reduce((sum, { prompt, weight }) => sum + weight * meanLength(prompt), 0) / weights;
 }
 
 /** The longest prompt, the longest answer, and the most that one request can have of both together. */

@@ -1,6 +1,6 @@
 // What differs between engines: how to start one, how to speak to it, and how to read back what it really does.
 
-import type { Dialect, EngineArgs, EngineEndpoint, Experiment, MetricNames } from '../core/index.ts';
+import type { Dialect, EngineArgs, EngineEndpoint, Experiment, LoadSpec, MetricNames } from '../core/index.ts';
 import type { Environment } from './child-env.ts';
 import type { Probe } from './probe.ts';
 
@@ -63,3 +63,18 @@ export function completionsDialect(servedName: string): Dialect {
     },
   };
 }
+
+/**
+ * How the requests of one load are put to a server that is otherwise spoken to in `base`: by chat or by completions, and
+ * with EOS ignored or not. vLLM names all fields alike in both.
+ */
+export function dialectOfLoad(base: Dialect, load: Pick<LoadSpec, 'endpoint' | 'ignoreEos'>): Dialect {
+  const { endpoint, ignoreEos } = load;
+  const path = endpoint === base.endpoint ? base.path : PATHS[endpoint];
+  return { ...base, endpoint, path, fields: { ...base.fields, ignore_eos: ignoreEos } };
+}
+
+const PATHS: Readonly<Record<LoadSpec['endpoint'], string>> = {
+  completions: '/v1/completions',
+  chat: '/v1/chat/completions',
+};

@@ -1,6 +1,8 @@
 // One worker's share of an open load: arrivals i, i + n, i + 2n, ... sent when they are due, whatever else goes on.
 
 import { NS_PER_MS, type Ns, type WorkerEvidence } from '../core/index.ts';
+import { promptTokensOf } from '../workloads/plan.ts';
+import { textOf } from '../workloads/texts.ts';
 import { requestBuilder, requestIdPrefix } from './body.ts';
 import { BodyQueue } from './body-queue.ts';
 import { LoadClient } from './client.ts';
@@ -102,7 +104,8 @@ export class OpenShard {
     return (position) => {
       const index = this.#indexAt(position);
       const prompt = plan.promptIds.subarray(plan.promptStart[index], plan.promptStart[index + 1]);
-      return build({ id: `${prefix}-${index}`, prompt, maxTokens: plan.maxTokens[index]! });
+      const text = plan.texts === null ? null : textOf(plan.texts, index);
+      return build({ id: `${prefix}-${index}`, prompt, text, maxTokens: plan.maxTokens[index]! });
     };
   }
 
@@ -117,7 +120,8 @@ export class OpenShard {
       index,
       scheduledNs: (this.#instants?.startNs ?? 0) + plan.scheduledNs[index]!,
       requestedTokens: plan.maxTokens[index]!,
-      promptTokensSent: dialect.endpoint === 'chat' ? null : plan.promptStart[index + 1]! - plan.promptStart[index]!,
+      promptTokensSent: promptTokensOf(plan, index),
+      templated: dialect.endpoint === 'chat',
       ignoreEos,
     };
   }

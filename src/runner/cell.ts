@@ -16,11 +16,12 @@ import {
   type ServerEvidence,
   sleep,
 } from '../core/index.ts';
+import { dialectOfLoad } from '../engines/driver.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
 import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
-import type { LaunchContext } from './context.ts';
+import { type LaunchContext, warn } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
 /** Samples are kept this far beyond the load on both sides: METHOD 1.9 needs change points beyond both edges. */
@@ -50,7 +51,9 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     ordinal: cell.ordinal,
     attempt: cell.key.attempt,
     tokenIds: experiment.model.tokenIds,
+    material: context.prompts.of(cell.load),
   });
+  sayRepeats(context, cell, plan);
   const startTimeAtStart = processStartTime(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);
   const anchorAtStart = origin.anchor();
@@ -71,14 +74,30 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
   return writeCell(context, cell, plan, result, server, [edgeAtStart, edgeAtEnd], [anchorAtStart, anchorAtEnd]);
 }
 
+/** A prompt that is sent again can be served from a prefix cache: the capture and the audience are told. */
+function sayRepeats(context: CellContext, cell: CellPlan, { repeatedPrompts, scheduledNs }: RequestPlan): void {
+  if (repeatedPrompts === 0) return;
+  const where = cellId(cell.key);
+  const requests = scheduledNs.length;
+  context.writer.event('prompts_repeat', { cell: where, requests, repeated: repeatedPrompts });
+  const message = `${repeatedPrompts} of ${requests} requests repeat a prompt: the file has fewer than the load needs`;
+  warn(
+    context,
+    where,
+    'prompts_repeat',
+    message,
+    'A prefix cache may serve them: use a larger file or a shorter load.',
+  );
+}
+
 async function playLoad(context: CellContext, cell: CellPlan, plan: RequestPlan): Promise<OpenLoadResult> {
   const { experiment, engine, origin, loadSignal, reporter } = context;
   const { load } = cell;
   const prepared = await prepareOpenLoad({
     plan,
     endpoint: engine.endpoint,
-    dialect: engine.dialect,
-    ignoreEos: true,
+    dialect: dialectOfLoad(engine.dialect, load),
+    ignoreEos: load.ignoreEos,
     workers: experiment.loadWorkers,
     originNs: origin.monotonicNs,
     warmupS: load.warmupS,

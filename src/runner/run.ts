@@ -24,6 +24,7 @@ import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
 import { planRun, planSeconds, type RunPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
+import { PromptShelf } from './prompt-shelf.ts';
 import { stateDir } from './state-dir.ts';
 
 export interface RunOptions {
@@ -54,6 +55,7 @@ export async function runExperiment(options: RunOptions): Promise<RunResult> {
   refuseStaleJournal();
   const origin = new Origin(options.clock);
   const plan = planRun(experiment);
+  const prompts = await PromptShelf.fill(experiment);
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
     if (session) refuseImpossibleArms(experiment, session);
@@ -64,7 +66,7 @@ export async function runExperiment(options: RunOptions): Promise<RunResult> {
       configText: options.configText,
       origin,
     });
-    return await guarded(options, { runId, origin, plan, session, writer });
+    return await guarded(options, { runId, origin, plan, prompts, session, writer });
   } finally {
     await session?.close();
   }
@@ -74,6 +76,7 @@ interface Opened {
   readonly runId: string;
   readonly origin: Origin;
   readonly plan: RunPlan;
+  readonly prompts: PromptShelf;
   readonly session: GpuSession | null;
   readonly writer: RunWriter;
 }
@@ -102,6 +105,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       reporter: options.reporter,
       session,
       guard,
+      prompts: opened.prompts,
       synthetic: isSynthetic(options.experiment, session),
       pricePerHour: options.pricePerHour,
       idleBare: null,

@@ -64,3 +64,9 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
     }),
   };
 }
+
+/** Counted prompt tokens of request `index`; null where a text was not counted. */
+export function promptTokensOf({ promptTokens }: Pick<RequestPlan, 'promptTokens'>, index: number): number | null {
+  const tokens = promptTokens[index]!;
+  return tokens < 0 ? null : tokens;
+}

@@ -69,12 +69,15 @@ function idPlan(input: RequestsInput): PlannedRequests {
   const promptStart = sharedInt32(count + 1);
   const promptTokens = sharedInt32(count);
   const maxTokens = sharedInt32(count);
+  let total = 0;
   for (let index = 0; index < count; index++) {
     const drawn = lengths();
     promptTokens[index] = drawn.promptTokens;
     maxTokens[index] = drawn.outputTokens;
-    promptStart[index + 1] = promptStart[index]! + drawn.promptTokens;
+    total += drawn.promptTokens;
+    promptStart[index + 1] = total;
   }
+  if (total > MAX_IDS) throw tooMany(total);
   const promptIds = sharedInt32(promptStart[count]!);
   const source = sourceOf(input, input.tokenIds);
   for (let index = 0; index < count; index++) source.fill(promptIds, promptStart[index]!, promptTokens[index]!);
@@ -118,6 +121,8 @@ function filePlan({ count, load }: RequestsInput, { form, items }: FilePrompts):
     );
     return finished({ ...noIds(count), promptTokens, texts, maxTokens }, repeated);
   }
+  const total = picked.reduce((sum, { ids }) => sum + ids.length, 0);
+  if (total > MAX_IDS) throw tooMany(total);
   const promptStart = sharedInt32(count + 1);
   picked.forEach(({ ids }, index) => {
     promptStart[index + 1] = promptStart[index]! + ids.length;
@@ -128,6 +133,14 @@ function filePlan({ count, load }: RequestsInput, { form, items }: FilePrompts):
   });
   return finished({ promptIds, promptStart, promptTokens, texts: null, maxTokens }, repeated);
 }
+
+/** Ids of one plan, 2 GiB of memory: far below what 32-bit positions reach. */
+const MAX_IDS = 2 ** 29;
+
+const tooMany = (total: number): ConfigError =>
+  new ConfigError('prompts_too_large', `the prompts of the load have ${total} tokens together, more than ${MAX_IDS}`, {
+    advice: 'Shorten the load, lower its rate, or use shorter prompts.',
+  });
 
 const noIds = (count: number) => ({ promptIds: sharedInt32(0), promptStart: sharedInt32(count + 1) });
 

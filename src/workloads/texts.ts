@@ -112,3 +112,9 @@ export class WordPrompts {
     });
   }
 }
+
+/** The text of request `index`, as the body builder takes it. */
+export const textOf = ({ form, bytes, start }: PlannedTexts, index: number) => ({
+  form,
+  bytes: bytes.subarray(start[index], start[index + 1]),
+});

@@ -2,7 +2,17 @@
 
 import { type MetricSample, type ServerEvidence, VLLM_METRICS } from '../../core/index.ts';
 import { nameOf } from '../prometheus.ts';
-import { type Finding, hit, noEvidence, pass, percent, type Rule, type RuleInput, shareOf } from './rule.ts';
+import {
+  type Finding,
+  hit,
+  noEvidence,
+  notApplicable,
+  pass,
+  percent,
+  type Rule,
+  type RuleInput,
+  shareOf,
+} from './rule.ts';
 
 const MAX_FAILED = 0.01;
 const PROCESS_START = 'process_start_time_seconds';
@@ -15,8 +25,15 @@ function increase({ facts }: RuleInput, series: string): number | null {
 }
 
 function prefixHits(input: RuleInput): Finding {
+  const { prompts } = input.facts.load;
+  if (prompts.kind === 'ids' && prompts.sharedPrefixShare > 0) {
+    return notApplicable('the prompts share a prefix on purpose: the prefix cache is meant to serve it');
+  }
   const hitTokens = increase(input, VLLM_METRICS.prefixHits);
   if (hitTokens === null) return noEvidence('the server shows no prefix-cache counter at both edges of the load');
+  if (hitTokens > 0 && prompts.kind !== 'ids') {
+    return hit({ hitTokens }, `${hitTokens} prompt tokens of the prompt file came from the prefix cache`, { act: 'W' });
+  }
   if (hitTokens > 0) return hit({ hitTokens }, `${hitTokens} prompt tokens came from the prefix cache`);
   return pass({ hitTokens }, 'no prompt token came from the prefix cache');
 }
