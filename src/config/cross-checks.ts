@@ -3,7 +3,7 @@
 import {
   FIRST_LOAD_ORDINAL,
   type LoadSpec,
-  meanPromptTokens,
+  meanRequest,
   type PhaseSpec,
   REQUESTS_PER_ATTEMPT,
   saltCounter,
@@ -85,12 +85,11 @@ export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemLis
   const expected = perS * (load.warmupS + load.windowS + load.tailS);
   const atMost = expected + COUNT_MARGIN * Math.sqrt(expected);
   const rate = [...path, 'rate'];
-  const typicalPrompt = load.lengths === null ? load.promptTokens : meanPromptTokens(load.lengths);
   if (perS * load.windowS < 1) {
     list.value(rate, `at least one arrival in the window of ${load.windowS} s`);
   } else if (atMost > REQUESTS_PER_ATTEMPT) {
     list.value(rate, `fewer arrivals: ${Math.ceil(expected)} over the load, and ${REQUESTS_PER_ATTEMPT} is the most`);
-  } else if (atMost * typicalPrompt > MAX_PLAN_IDS) {
+  } else if (atMost * meanRequest(load).promptTokens > MAX_PLAN_IDS) {
     list.value(rate, `fewer or shorter prompts: all prompts of the load together would take more than 1 GiB`);
   }
 }

@@ -61,13 +61,23 @@ const mixtureText = z.string().transform((written, context): LengthsSpec => {
 
 const WHAT_LENGTHS = 'a mapping with prompt and output, or a text such as "64|10,32|8:70;256|40,128|20:30"';
 
-const lengths = z.union(
-  [
-    mixtureText,
-    mapping({ prompt: lengthSpec('prompt', SALT_TOKENS).optional(), output: lengthSpec('answer', 1).optional() }),
-  ],
-  { error: WHAT_LENGTHS },
-);
+const sides = mapping({
+  prompt: lengthSpec('prompt', SALT_TOKENS).optional(),
+  output: lengthSpec('answer', 1).optional(),
+});
+
+/** A union would hide what is wrong inside its members: the form of the value says which of them is meant. */
+const lengths = z.unknown().transform((value, context): LengthsSpec | z.output<typeof sides> => {
+  const isMapping = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isMapping && typeof value !== 'string') {
+    context.addIssue({ code: 'custom', message: WHAT_LENGTHS });
+    return z.NEVER;
+  }
+  const read = isMapping ? sides.safeParse(value) : mixtureText.safeParse(value);
+  if (read.success) return read.data;
+  for (const issue of read.error.issues) context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
+  return z.NEVER;
+});
 
 const prompts = z.discriminatedUnion(
   'kind',

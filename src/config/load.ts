@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, type Experiment, messageOf } from '../core/index.ts';
+import { ConfigError, type Experiment, meanRequest, messageOf } from '../core/index.ts';
 import { checkLoadSize, checkSoak, crossCheck } from './cross-checks.ts';
 import { readDocument } from './document.ts';
 import { requestFields } from './length-keys.ts';
@@ -65,7 +65,7 @@ function complete({ sections, arms, loads }: CheckedConfig, list: ProblemList): 
   });
   const first = loadSpecs.find((load) => load !== undefined);
   if (!phases || !engine || !gpu || !model || !first) return null;
-  const { promptTokens, outputTokens } = first;
+  const { promptTokens, outputTokens } = meanRequest(first);
   const phaseSpec = launchPhases(phases, { concurrency: engine.maxSeqs, promptTokens, outputTokens }, gpu, judge);
   checkSoak(phaseSpec, phases.soak, { maxModelLen: model.maxModelLen, maxSeqs: engine.maxSeqs }, list);
   if (!schema || !name || seed === undefined || !repeats || !loadWorkers || crosscheck === undefined) return null;

@@ -1,6 +1,6 @@
 // How long a request can be at most and at least: what phases, capacity and salts are checked against before a load runs.
 
-import type { LengthSpec, LengthsSpec } from './load.ts';
+import type { LengthSpec, LengthsSpec, LoadSpec } from './load.ts';
 
 /** Fewest and most tokens that a draw can give. */
 function lengthRange(spec: LengthSpec): { readonly min: number; readonly max: number } {
@@ -14,8 +14,13 @@ function lengthRange(spec: LengthSpec): { readonly min: number; readonly max: nu
   }
 }
 
-/** Mean of a distribution in tokens, as if its bounds cut nothing off. */
+/** Mean of a distribution in tokens, as if its bounds cut nothing off, but never beyond them. */
 function meanLength(spec: LengthSpec): number {
+  const { min, max } = lengthRange(spec);
+  return Math.min(max, Math.max(min, unboundedMean(spec)));
+}
+
+function unboundedMean(spec: LengthSpec): number {
   switch (spec.kind) {
     case 'fixed':
       return spec.tokens;
@@ -30,11 +35,15 @@ function meanLength(spec: LengthSpec): number {
   }
 }
 
-/** Mean prompt length of a load's requests, tokens. */
-export function meanPromptTokens(lengths: LengthsSpec): number {
-  if (lengths.kind === 'independent') return meanLength(lengths.prompt);
-  const weights = lengths.parts.reduce((sum, { weight }) => sum + weight, 0);
-  return lengths.parts.reduce((sum, { prompt, weight }) => sum + weight * meanLength(prompt), 0) / weights;
+/** Mean lengths of a load's requests, whole tokens, rounded down. */
+export function meanRequest(load: LoadSpec): { readonly promptTokens: number; readonly outputTokens: number } {
+  const { lengths, promptTokens, outputTokens } = load;
+  if (lengths === null) return { promptTokens, outputTokens };
+  const parts = lengths.kind === 'mixture' ? lengths.parts : [{ ...lengths, weight: 1 }];
+  const weights = parts.reduce((sum, { weight }) => sum + weight, 0);
+  const mean = (side: 'prompt' | 'output') =>
+    Math.floor(parts.reduce((sum, part) => sum + part.weight * meanLength(part[side]), 0) / weights);
+  return { promptTokens: mean('prompt'), outputTokens: mean('output') };
 }
 
 /** The longest prompt, the longest answer, and the most that one request can have of both together. */
