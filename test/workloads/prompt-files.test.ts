@@ -193,6 +193,10 @@ describe('ShareGPT', () => {
     expect([...plan.promptTokens.subarray(0, 2)]).toEqual([2, 3]);
   });
 
+  test('may begin with a byte-order mark', async () => {
+    expect(sent(await planOf(`\ufeff${content}`, { kind: 'sharegpt' }), 0)).toBe('t5 t6');
+  });
+
   test('without a tokenizer asks for the length of the load', async () => {
     const plan = await planOf(content, { kind: 'sharegpt', endpoint: 'chat' });
     expect([sent(plan, 0), sent(plan, 1), sent(plan, 2)]).toEqual(['t5 t6', 't10 "[,]" \\', 't5']);

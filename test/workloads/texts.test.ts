@@ -162,6 +162,10 @@ describe('a count that is off', () => {
     ).toThrow(/cannot hold the salt/);
   });
 
+  test('is not repaired at the cost of the salt', () => {
+    expect(() => input(counting((each) => each.length + 1)).next(4)).toThrow(/no text of exactly 4 tokens/);
+  });
+
   test('and cannot be repaired is refused', () => {
     try {
       input(counting((each) => 2 * each.length)).next(33);
