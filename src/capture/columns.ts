@@ -37,7 +37,7 @@ export const REQUESTS_TABLE: TableSchema = {
     required('outcome', 'INT32', 'position in the list `outcomes`'),
     optional('httpStatus', 'INT32', 'status code of the response'),
     optional('finishReason', 'STRING', "the server's own word"),
-    optional('promptTokensSent', 'INT32', 'null when only text was sent'),
+    optional('promptTokensSent', 'INT32', 'without what a chat template adds; null for text that nobody counted'),
     optional('promptTokensReported', 'INT32', 'from the usage block'),
     required('requestedTokens', 'INT32', 'output tokens asked for'),
     required('outputTokens', 'INT32', 'output tokens credited'),

@@ -7,6 +7,7 @@ export * from './errors.ts';
 export * from './experiment.ts';
 export * from './ids.ts';
 export * from './json.ts';
+export * from './lengths.ts';
 export * from './load.ts';
 export * from './outcome.ts';
 export * from './requests.ts';

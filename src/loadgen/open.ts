@@ -13,7 +13,7 @@ import {
   type Ns,
   type RequestTable,
 } from '../core/index.ts';
-import type { RequestPlan } from '../workloads/plan.ts';
+import { promptTokensOf, type RequestPlan } from '../workloads/plan.ts';
 import { pinAddress } from './address.ts';
 import { openFileLimit, socketsForSlots, socketsNeeded } from './capacity.ts';
 import { withoutResponse } from './finished.ts';
@@ -328,7 +328,8 @@ function lostShard(running: Running, instants: LoadInstants, worker: number, rea
       index,
       scheduledNs: instants.startNs + plan.scheduledNs[index]!,
       requestedTokens: plan.maxTokens[index]!,
-      promptTokensSent: dialect.endpoint === 'chat' ? null : plan.promptStart[index + 1]! - plan.promptStart[index]!,
+      promptTokensSent: promptTokensOf(plan, index),
+      templated: dialect.endpoint === 'chat',
       ignoreEos,
     };
     const sent = !Number.isNaN(sentNs);

@@ -2,6 +2,8 @@
 // whole closed loop, which has one worker, each request sent when a slot is free.
 
 import { NS_PER_MS, type Ns, type WorkerEvidence } from '../core/index.ts';
+import { promptTokensOf } from '../workloads/plan.ts';
+import { textOf } from '../workloads/texts.ts';
 import { requestBuilder, requestIdPrefix } from './body.ts';
 import { BodyQueue } from './body-queue.ts';
 import { LoadClient } from './client.ts';
@@ -125,7 +127,8 @@ export class LoadShard {
     return (position) => {
       const index = this.#indexAt(position);
       const prompt = plan.promptIds.subarray(plan.promptStart[index], plan.promptStart[index + 1]);
-      return build({ id: `${prefix}-${index}`, prompt, maxTokens: plan.maxTokens[index]! });
+      const text = plan.texts === null ? null : textOf(plan.texts, index);
+      return build({ id: `${prefix}-${index}`, prompt, text, maxTokens: plan.maxTokens[index]! });
     };
   }
 
@@ -140,7 +143,8 @@ export class LoadShard {
       index,
       scheduledNs: (this.#instants?.startNs ?? 0) + plan.scheduledNs[index]!,
       requestedTokens: plan.maxTokens[index]!,
-      promptTokensSent: dialect.endpoint === 'chat' ? null : plan.promptStart[index + 1]! - plan.promptStart[index]!,
+      promptTokensSent: promptTokensOf(plan, index),
+      templated: dialect.endpoint === 'chat',
       ignoreEos,
     };
   }

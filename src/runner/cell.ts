@@ -18,12 +18,13 @@ import {
   type ServerEvidence,
   sleep,
 } from '../core/index.ts';
+import { dialectOfLoad } from '../engines/driver.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
 import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
 import { readTrace } from '../workloads/trace.ts';
-import type { LaunchContext } from './context.ts';
+import { type LaunchContext, warn } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
 /** Samples are kept this far beyond the load on both sides: METHOD 1.9 needs change points beyond both edges. */
@@ -59,7 +60,9 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     attempt: cell.key.attempt,
     tokenIds: experiment.model.tokenIds,
     trace: cell.load.trace && readTrace(cell.load.trace.path),
+    material: context.prompts.of(cell.load),
   });
+  sayRepeats(context, cell, plan);
   const startTimeAtStart = startTimeOf(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);
   const anchorAtStart = origin.anchor();
@@ -92,6 +95,22 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
 
 const startTimeOf = (pid: number | null): string | null => (pid === null ? null : processStartTime(pid));
 
+/** A prompt that is sent again can be served from a prefix cache: the capture and the audience are told. */
+function sayRepeats(context: CellContext, cell: CellPlan, { repeatedPrompts, scheduledNs }: RequestPlan): void {
+  if (repeatedPrompts === 0) return;
+  const where = cellId(cell.key);
+  const requests = scheduledNs.length;
+  context.writer.event('prompts_repeat', { cell: where, requests, repeated: repeatedPrompts });
+  const message = `${repeatedPrompts} of ${requests} requests repeat a prompt: the file has fewer than the load needs`;
+  warn(
+    context,
+    where,
+    'prompts_repeat',
+    message,
+    'A prefix cache may serve them: use a larger file or a shorter load.',
+  );
+}
+
 async function playLoad(
   context: CellContext,
   cell: CellPlan,
@@ -103,7 +122,7 @@ async function playLoad(
   const prepared = await prepareOpenLoad({
     plan,
     endpoint: engine.endpoint,
-    dialect: engine.dialect,
+    dialect: dialectOfLoad(engine.dialect, load),
     ignoreEos: load.ignoreEos,
     workers: experiment.loadWorkers,
     originNs: origin.monotonicNs,

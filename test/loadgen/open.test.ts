@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { afterEach, expect, test } from 'vitest';
 import { type Dialect, type LoadSpec, OUTCOMES, PLAIN_LOAD, type RequestTable } from '../../src/core/index.ts';
 import { startClosedLoad } from '../../src/loadgen/closed.ts';
-import { type OpenLoadOptions, prepareOpenLoad } from '../../src/loadgen/open.ts';
+import { type LoadProgress, type OpenLoadOptions, prepareOpenLoad } from '../../src/loadgen/open.ts';
 import { planOpenLoad } from '../../src/workloads/plan.ts';
 
 const LOAD: LoadSpec = {
@@ -166,8 +166,9 @@ test('an abort cancels what is in flight and leaves the rest unsent', async () =
     response.flushHeaders();
   });
   const controller = new AbortController();
-  setTimeout(() => controller.abort(), 600);
-  const { requests, aborted } = await play(options(port, { signal: controller.signal }));
+  // As soon as some were sent, and long before the last is due.
+  const onProgress = ({ dispatched }: LoadProgress) => dispatched > 0 && controller.abort();
+  const { requests, aborted } = await play(options(port, { signal: controller.signal, onProgress }));
   expect(aborted).toBe(true);
   const counts = outcomes(requests);
   expect(Object.keys(counts).sort()).toEqual(['cancelled', 'not_sent']);
