@@ -131,8 +131,10 @@ async function playLoad(
   }
 }
 
-const slotsOf = ({ concurrency, thinkS }: LoadSpec) =>
-  concurrency === null ? undefined : { slots: concurrency, thinkNs: thinkS * NS_PER_S };
+const slotsOf = ({ concurrency, thinkS, requests }: LoadSpec) =>
+  concurrency === null
+    ? undefined
+    : { slots: concurrency, thinkNs: Math.round(thinkS * NS_PER_S), limited: requests !== null };
 
 /** The arrivals of a closed loop are a result: what is kept and hashed is what they were. */
 function playedSchedule(load: LoadSpec, plan: RequestPlan, { requests, phases }: OpenLoadResult): ScheduleTable {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { endianness } from 'node:os';
 import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT, SALT_TOKENS } from '../core/index.ts';
 import { arrivalsOf, expectedArrivals } from './arrivals.ts';
+import { closedPool } from './closed-pool.ts';
 import { arrivalsLabel } from './poisson.ts';
 import { promptSource } from './prompts.ts';
 import type { TraceRows } from './trace.ts';
@@ -19,7 +20,7 @@ export interface PlannedTexts {
 export interface RequestPlan {
   /** Label of the arrival stream; the prompts come from the same with `|prompts` appended. */
   readonly label: string;
-  /** Arrivals, ns after the load's start, ascending. */
+  /** Arrivals, ns after the load's start, ascending; of a closed loop NaN, until its driver fills in what they were. */
   readonly scheduledNs: Float64Array;
   /** Prompts one after the other: request i has the ids promptStart[i] .. promptStart[i + 1]. */
   readonly promptIds: Int32Array;
@@ -86,19 +87,6 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
     scheduleSha256: sha256(scheduledNs),
     promptsSha256: sha256(promptStart, promptIds),
   };
-}
-
-/** No server that answers in earnest takes less for a token, with the way to it and back. */
-const SHORTEST_TOKEN_S = 0.002;
-
-/**
- * Requests for a closed loop, without times of their own: as many as it may send, else as many as it can.
- * @throws ConfigError `too_many_requests`
- */
-function closedPool(load: LoadSpec, durationS: number): Float64Array {
-  const slots = load.concurrency ?? 1;
-  const turnS = load.outputTokens * SHORTEST_TOKEN_S + load.thinkS;
-  return new Float64Array(load.requests ?? Math.ceil(slots * (durationS / turnS + 1)));
 }
 
 /** Lengths of each request: the trace's own, or one and the same for all. */
