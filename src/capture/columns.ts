@@ -51,6 +51,17 @@ export const REQUESTS_TABLE: TableSchema = {
   lists: { outcomes: OUTCOMES, tokenSources: TOKEN_SOURCES, requestFlags: REQUEST_FLAGS },
 };
 
+export const SCHEDULE_TABLE: TableSchema = {
+  version: 'tokbench.schedule/1',
+  columns: [
+    required('index', 'INT32', 'arrival order within the load, from 0; joins with index of requests.parquet'),
+    required('scheduledNs', 'INT64', "the arrival, ns after the load's start (phases.startNs of cell.json)"),
+    optional('promptTokens', 'INT32', 'tokens of the prompt; null when only its text is known'),
+    required('requestedTokens', 'INT32', 'output tokens to ask for'),
+  ],
+  lists: {},
+};
+
 export const EVENTS_TABLE: TableSchema = {
   version: 'tokbench.request-events/1',
   columns: [

@@ -101,7 +101,12 @@ function fitsModel(total: number, path: ConfigPath, maxModelLen: number, list: P
 /** Checks of a load whose phases are known: some requests must arrive, and all of them must fit into a plan. */
 export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemList): void {
   const expected = expectedArrivals(load, load.warmupS + load.windowS + load.tailS);
-  if (expected === null) return;
+  if (expected === null) {
+    if ((load.requests ?? 0) * load.promptTokens > MAX_PLAN_IDS) {
+      list.value([...path, 'requests'], 'fewer or shorter prompts: all of them together would take more than 1 GiB');
+    }
+    return;
+  }
   const atMost = expected + COUNT_MARGIN * Math.sqrt(expected);
   const rate = [...path, load.kind === 'phased' ? 'steps' : load.kind === 'trace' ? 'trace' : 'rate'];
   if ((load.rate ?? 0) * load.windowS < 1) {

@@ -12,6 +12,7 @@ export * from './load.ts';
 export * from './outcome.ts';
 export * from './requests.ts';
 export * from './salt.ts';
+export * from './schedule.ts';
 export * from './server-url.ts';
 export * from './sim-protocol.ts';
 export * from './slo.ts';

@@ -76,6 +76,11 @@ export class Exchange implements ResponseHandler, EventHandler {
     return this.log.doneAtNs !== null;
   }
 
+  /** z_i of the record; null before it is known, and where the answer had no end. */
+  get doneNs(): number | null {
+    return this.#doneNs;
+  }
+
   get httpStatus(): number | null {
     return this.#head?.status ?? null;
   }

@@ -3,7 +3,7 @@
 import { assessCell } from '../analysis/cell.ts';
 import { edgeCounters } from '../analysis/edge-counters.ts';
 import { reconcile } from '../analysis/reconcile.ts';
-import { scheduleSha256 } from '../analysis/verify/records.ts';
+import { scheduleSha256 } from '../analysis/verify/schedule.ts';
 import { redactServerText } from '../capture/redact.ts';
 import {
   type Anchor,
@@ -15,7 +15,9 @@ import {
   type LoadSpec,
   NS_PER_S,
   type RequestTable,
+  type ScheduleTable,
   type ServerEvidence,
+  scheduleOf,
   sleep,
 } from '../core/index.ts';
 import { dialectOfLoad } from '../engines/driver.ts';
@@ -148,12 +150,17 @@ async function playLoad(
   }
 }
 
-const slotsOf = ({ concurrency, thinkS }: LoadSpec) =>
-  concurrency === null ? undefined : { slots: concurrency, thinkNs: thinkS * NS_PER_S };
+const slotsOf = ({ concurrency, thinkS, requests }: LoadSpec) =>
+  concurrency === null
+    ? undefined
+    : { slots: concurrency, thinkNs: Math.round(thinkS * NS_PER_S), limited: requests !== null };
 
-/** The arrivals of a closed loop are a result: what is hashed is what they were. */
-const arrivalsSha256 = ({ requests, phases }: Pick<OpenLoadResult, 'requests' | 'phases'>): string =>
-  scheduleSha256(requests.scheduledNs, phases.startNs);
+/** The arrivals of a closed loop are a result: what is kept and hashed is what they were. */
+function playedSchedule(load: LoadSpec, plan: RequestPlan, { requests, phases }: OpenLoadResult): ScheduleTable {
+  if (load.kind === 'closed') return scheduleOf(requests, phases.startNs);
+  const { scheduledNs, promptTokens, maxTokens } = plan;
+  return { count: scheduledNs.length, scheduledNs, promptTokens, requestedTokens: maxTokens };
+}
 
 /** Why a load was given up in which the server refused every request as wrong. */
 function refusalOf({ httpStatus, errorText }: RequestTable): string {
@@ -195,6 +202,7 @@ async function writeCell(
   await waitUntil(context, kept.endNs, result.aborted);
   const gpu = context.sampler ? await context.sampler.slice(kept.startNs, kept.endNs) : null;
   const metrics = context.scraper.samples(kept.startNs, kept.endNs);
+  const schedule = playedSchedule(cell.load, plan, result);
   const facts = {
     schema: CELL_SCHEMA,
     key: cell.key,
@@ -204,7 +212,7 @@ async function writeCell(
     slo: experiment.slo,
     phases: result.phases,
     scheduleLabel: plan.label,
-    scheduleSha256: cell.load.kind === 'closed' ? arrivalsSha256(result) : plan.scheduleSha256,
+    scheduleSha256: scheduleSha256(schedule.scheduledNs, 0),
     promptsSha256: plan.promptsSha256,
     anchors: { start, end },
     client: result.client,
@@ -229,6 +237,7 @@ async function writeCell(
   await context.writer.writeCell({
     file,
     requests: result.requests,
+    schedule,
     gpu,
     metrics,
     edges: { start: edgeAtStart.text, end: edgeAtEnd.text },

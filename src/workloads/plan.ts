@@ -3,6 +3,7 @@
 import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT, SALT_TOKENS } from '../core/index.ts';
 import { arrivalsOf, expectedArrivals } from './arrivals.ts';
 import { sha256, sharedFloat64 } from './buffers.ts';
+import { closedPool } from './closed-pool.ts';
 import { lengthSource, type RequestLengths } from './lengths.ts';
 import type { PromptMaterial } from './material.ts';
 import { arrivalsLabel } from './poisson.ts';
@@ -13,7 +14,7 @@ import type { TraceRows } from './trace.ts';
 export interface RequestPlan extends PlannedRequests {
   /** Label of the arrival stream; the prompts come from the same with `|prompts` appended, the lengths with `|lengths`. */
   readonly label: string;
-  /** Arrivals, ns after the load's start, ascending. */
+  /** Arrivals, ns after the load's start, ascending; of a closed loop NaN, until its driver fills in what they were. */
   readonly scheduledNs: Float64Array;
   /** SHA-256, hex, of `scheduledNs` as little-endian 64-bit floats. */
   readonly scheduleSha256: string;
@@ -73,16 +74,6 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
 export function promptTokensOf({ promptTokens }: Pick<RequestPlan, 'promptTokens'>, index: number): number | null {
   const tokens = promptTokens[index]!;
   return tokens < 0 ? null : tokens;
-}
-
-/** No server that answers in earnest takes less for a token, with the way to it and back. */
-const SHORTEST_TOKEN_S = 0.002;
-
-/** Requests for a closed loop, without times of their own: as many as it may send, else as many as it can. */
-function closedPool(load: LoadSpec, durationS: number): Float64Array {
-  const slots = load.concurrency ?? 1;
-  const turnS = load.outputTokens * SHORTEST_TOKEN_S + load.thinkS;
-  return new Float64Array(load.requests ?? Math.ceil(slots * (durationS / turnS + 1)));
 }
 
 /** The lengths of a trace, row after row; prompts have room for their salt. */
