@@ -66,7 +66,7 @@ def main(path: str) -> None:
     writer.add_pad_token_id(3)
     writer.add_add_bos_token(False)
     writer.add_add_space_prefix(True)
-    writer.add_chat_template("{% for m in messages %}{{ m['content'] }} {% endfor %}")
+    writer.add_chat_template("{{ messages | map(attribute='content') | join(' ') }}")
 
     head = WIDTH // HEADS
     writer.add_tensor("token_embd.weight", weights(len(vocabulary), WIDTH))
