@@ -197,6 +197,7 @@ describe('trace', () => {
 
   test('one that is too short is refused, not repeated', () => {
     expect(() => replayed(1, 100_000)).toThrow(expect.objectContaining({ code: 'trace_too_short' }));
+    expect(() => replayed(1, 100_000)).toThrow(/azure-llm-2023-conv-excerpt\.csv:301: the trace ends here/);
   });
 
   test.each([
@@ -204,6 +205,8 @@ describe('trace', () => {
     ['TIMESTAMP,ContextTokens,GeneratedTokens\n', 't.csv:1: there is no row below the header'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1', 't.csv:2: "yesterday" is no time'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\r\n5,1,1\r\n4,1,1', 't.csv:3: earlier than the row before it'],
+    ['TIMESTAMP,ContextTokens,GeneratedTokens\n2023-02-30 10:00:00,1,1', 't.csv:2: "2023-02-30 10:00:00" is no time'],
+    ['TIMESTAMP,ContextTokens,GeneratedTokens\r\n5,1,1\r\n6,1\r\n', 't.csv:3: "" is no number of output tokens'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\n5,1.5,1', 't.csv:2: "1.5" is no number of prompt tokens'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\n5,1,0', 't.csv:2: "0" is no number of output tokens'],
   ])('a damaged file is refused with its line (%#)', (text, message) => {
