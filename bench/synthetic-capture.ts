@@ -1,7 +1,7 @@
 // A capture of one large cell, made up: every column as a load would leave it, times as uneven as real ones.
 
 import { assessCell } from '../src/analysis/cell.ts';
-import { scheduleSha256 } from '../src/analysis/verify/records.ts';
+import { scheduleSha256 } from '../src/analysis/verify/schedule.ts';
 import { createRun } from '../src/capture/writer.ts';
 import {
   cellId,
@@ -9,6 +9,7 @@ import {
   type ManifestFile,
   OUTCOMES,
   type RequestTable,
+  scheduleOf,
   TOKEN_SOURCES,
 } from '../src/core/index.ts';
 import { labelStream } from '../src/workloads/rng.ts';
@@ -66,7 +67,14 @@ export async function writeSyntheticCapture(dir: string, size: CaptureSize): Pro
   };
   const run = await createRun({ dir, manifest, configText: 'made up\n', origin: { now: () => 0 } });
   const file = { ...facts, ...assessCell(evidence) };
-  await run.writeCell({ file, requests, gpu, metrics: [], edges: { start: null, end: null } });
+  await run.writeCell({
+    file,
+    requests,
+    schedule: scheduleOf(requests, file.phases.startNs),
+    gpu,
+    metrics: [],
+    edges: { start: null, end: null },
+  });
   await run.finish('interrupted', facts.anchors.end);
 }
 

@@ -13,7 +13,18 @@ import {
 } from './request-metrics.ts';
 import { arrivalRows } from './window-metrics.ts';
 
-export type WindowLatencies = Pick<CellMetrics, 'ttft' | 'ttftFromDispatch' | 'sendLag' | 'tpot' | 'itl' | 'e2e'>;
+export type WindowLatencies = Pick<
+  CellMetrics,
+  | 'ttft'
+  | 'ttftFromDispatch'
+  | 'ttftCompleted'
+  | 'sendLag'
+  | 'tpot'
+  | 'tpotCompleted'
+  | 'itl'
+  | 'e2e'
+  | 'coalescedShare'
+>;
 
 type Measure = (m: MeasuredRequests, row: number) => number;
 
@@ -24,16 +35,32 @@ type Measure = (m: MeasuredRequests, row: number) => number;
  */
 export function windowLatencies(m: MeasuredRequests, window: Interval): WindowLatencies {
   const rows = arrivalRows(m.table, window);
+  const completed = rows.filter((row) => m.state[row] === 'completed');
   const overCompleted = (measure: Measure) =>
     summarizeNs(Float64Array.from(rows, (row) => (m.state[row] === 'completed' ? orMiss(measure(m, row)) : MISS)));
   return {
     ttft: overCompleted(ttftNs),
     ttftFromDispatch: overCompleted(ttftFromDispatchNs),
+    ttftCompleted: summarizeNs(Float64Array.from(completed, (row) => orMiss(ttftNs(m, row)))),
     sendLag: summarizeNs(Float64Array.from(rows, (row) => orMiss(sendLagNs(m, row)))),
     tpot: summarizeNs(tpotPopulationNs(m, rows)),
+    tpotCompleted: summarizeNs(tpotPopulationNs(m, completed)),
     itl: summarizeNs(gapsNs(m, rows)),
     e2e: overCompleted(e2eNs),
+    coalescedShare: coalescedShare(m, rows),
   };
+}
+
+/** Of all content events but the first of each request; null without any. */
+function coalescedShare({ table }: MeasuredRequests, rows: readonly number[]): number | null {
+  let [later, merged] = [0, 0];
+  for (const row of rows) {
+    for (let event = table.eventStart[row]! + 1; event < table.eventStart[row + 1]!; event++) {
+      later++;
+      if (table.eventRead[event] === table.eventRead[event - 1]) merged++;
+    }
+  }
+  return later === 0 ? null : merged / later;
 }
 
 const MISS = Number.POSITIVE_INFINITY;

@@ -2,19 +2,22 @@
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CellFile, GpuSampleTable, MetricSample, RequestTable } from '../core/index.ts';
+import type { CellFile, GpuSampleTable, MetricSample, RequestTable, ScheduleTable } from '../core/index.ts';
 import { syncFolder, writeSynced } from './atomic.ts';
 import { sha256 } from './digest.ts';
 import { type Edges, encodeEdges } from './edges.ts';
 import { CELL_FILES, type CellFileName, cellPath } from './layout.ts';
 import { writeRequests } from './parquet-requests.ts';
 import { writeGpuSamples, writeMetricSamples } from './parquet-samples.ts';
+import { writeSchedule } from './parquet-schedule.ts';
 import { redactDeep, redactServerText } from './redact.ts';
 import { CELL_DOCUMENT, encodeDocument } from './schemas.ts';
 
 export interface CellInput {
   readonly file: CellFile;
   readonly requests: RequestTable;
+  /** What was asked for: of an open load the plan, of a closed loop what it turned out to be. */
+  readonly schedule: ScheduleTable;
   /** From 1 s before the load to 1 s after its drain, at least; null without a GPU. */
   readonly gpu: GpuSampleTable | null;
   readonly metrics: readonly MetricSample[];
@@ -43,6 +46,7 @@ export async function cellDraft(folder: string, input: CellInput): Promise<Map<s
   const tables = await writeRequests(paths, withoutSecrets(input.requests), file.synthetic);
   const digests: Partial<Record<CellFileName, string>> = { ...tables, cell: sha256(text) };
   await writeSynced(at('cell'), text);
+  digests.schedule = await writeSchedule(at('schedule'), input.schedule, file.synthetic);
   if (gpu !== null) digests.gpu = await writeGpuSamples(at('gpu'), gpu, file.synthetic);
   digests.metrics = await writeMetricSamples(at('metrics'), metrics, file.synthetic);
   if (edges.start !== null || edges.end !== null) {

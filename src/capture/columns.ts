@@ -37,7 +37,7 @@ export const REQUESTS_TABLE: TableSchema = {
     required('outcome', 'INT32', 'position in the list `outcomes`'),
     optional('httpStatus', 'INT32', 'status code of the response'),
     optional('finishReason', 'STRING', "the server's own word"),
-    optional('promptTokensSent', 'INT32', 'null when only text was sent'),
+    optional('promptTokensSent', 'INT32', 'without what a chat template adds; null for text that nobody counted'),
     optional('promptTokensReported', 'INT32', 'from the usage block'),
     required('requestedTokens', 'INT32', 'output tokens asked for'),
     required('outputTokens', 'INT32', 'output tokens credited'),
@@ -49,6 +49,17 @@ export const REQUESTS_TABLE: TableSchema = {
     optional('errorText', 'STRING', 'what went wrong, secrets redacted'),
   ],
   lists: { outcomes: OUTCOMES, tokenSources: TOKEN_SOURCES, requestFlags: REQUEST_FLAGS },
+};
+
+export const SCHEDULE_TABLE: TableSchema = {
+  version: 'tokbench.schedule/1',
+  columns: [
+    required('index', 'INT32', 'arrival order within the load, from 0; joins with index of requests.parquet'),
+    required('scheduledNs', 'INT64', "the arrival, ns after the load's start (phases.startNs of cell.json)"),
+    optional('promptTokens', 'INT32', 'tokens of the prompt; null when only its text is known'),
+    required('requestedTokens', 'INT32', 'output tokens to ask for'),
+  ],
+  lists: {},
 };
 
 export const EVENTS_TABLE: TableSchema = {

@@ -32,6 +32,7 @@ export const CELL_FILES = {
   cell: 'cell.json',
   requests: 'requests.parquet',
   events: 'events.parquet',
+  schedule: 'schedule.parquet',
   gpu: 'gpu.parquet',
   metrics: 'metrics.parquet',
   edges: 'edges.prom.gz',

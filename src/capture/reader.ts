@@ -15,6 +15,7 @@ import {
   type ManifestFile,
   type MetricSample,
   type RequestTable,
+  type ScheduleTable,
 } from '../core/index.ts';
 import { sha256File } from './digest.ts';
 import { decodeEdges, type Edges } from './edges.ts';
@@ -23,6 +24,7 @@ import { damaged, isMissing, readFailure } from './failure.ts';
 import * as layout from './layout.ts';
 import { readRequests } from './parquet-requests.ts';
 import { readGpuSamples, readMetricSamples } from './parquet-samples.ts';
+import { readSchedule } from './parquet-schedule.ts';
 import type { EnvironmentFile, EventLine } from './schema-run.ts';
 import {
   CALIBRATION_DOCUMENT,
@@ -92,6 +94,10 @@ export class RunReader {
       requests: await this.#asSealed(layout.cellPath(key, 'requests')),
       events: await this.#asSealed(layout.cellPath(key, 'events')),
     });
+  }
+
+  async schedule(key: CellKey): Promise<ScheduleTable> {
+    return this.#asSealed(layout.cellPath(key, 'schedule')).then(readSchedule);
   }
 
   /** Null: the cell was measured without a GPU. */

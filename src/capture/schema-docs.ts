@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { EVENTS_TABLE, GPU_TABLE, METRICS_TABLE, REQUESTS_TABLE, type TableSchema } from './columns.ts';
+import { EVENTS_TABLE, GPU_TABLE, METRICS_TABLE, REQUESTS_TABLE, SCHEDULE_TABLE, type TableSchema } from './columns.ts';
 import { EDGES_SCHEMA } from './edges.ts';
 import { calibrationSchema } from './schema-calibration.ts';
 import { cellSchema } from './schema-cell.ts';
@@ -41,6 +41,7 @@ launches/<arm>__r<repeat>/
   samples.spool                        while the launch runs: what a kill would otherwise lose
 cells/<arm>__<load>__r<repeat>__a<attempt>/
   cell.json  requests.parquet  events.parquet
+  schedule.parquet                     every arrival that was asked for; its digest is scheduleSha256 of cell.json
   gpu.parquet  metrics.parquet         the whole load and at least 1 s beyond both edges
   edges.prom.gz                        raw /metrics texts at the edges of the load
 report/                                derived files; may be made again
@@ -148,6 +149,7 @@ export function schemaDocument(): string {
     documentSection('env/calibration.json', calibrationSchema),
     tableSection('requests.parquet', REQUESTS_TABLE),
     tableSection('events.parquet', EVENTS_TABLE),
+    tableSection('schedule.parquet', SCHEDULE_TABLE),
     tableSection('gpu.parquet, gpu-<part>.parquet', GPU_TABLE),
     tableSection('metrics.parquet, metrics-<part>.parquet', METRICS_TABLE),
   ].join('\n');

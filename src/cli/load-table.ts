@@ -10,6 +10,7 @@ export function loadTable(cell: CellFile): string[] {
     ['TTFT from schedule', metrics.ttft],
     ['TTFT from dispatch', metrics.ttftFromDispatch],
     ['TPOT', metrics.tpot],
+    ...(metrics.ttft.infinite > 0 ? completedRows(metrics) : []),
     ['ITL', metrics.itl],
     ['E2E from schedule', metrics.e2e],
     ['send lag', metrics.sendLag],
@@ -30,6 +31,13 @@ export function loadTable(cell: CellFile): string[] {
     ...verdictLines(cell),
   ];
 }
+
+/** Shown beside the figures that count misses, so that fast refusals cannot make them look better. */
+const completedRows = ({ ttftCompleted, tpotCompleted }: CellFile['metrics']) =>
+  [
+    ['  TTFT, completed only', ttftCompleted],
+    ['  TPOT, completed only', tpotCompleted],
+  ] as const;
 
 const marks = (cell: CellFile): string => (cell.synthetic ? 'SYNTHETIC  ' : '');
 

@@ -64,17 +64,17 @@ export type ArrivalPart = Pick<
 
 export interface Arriving {
   readonly part: ArrivalPart;
-  readonly promptTokens: number;
-  readonly outputTokens: number;
+  /** The longest prompt and answer of a trace that brings its own lengths; empty otherwise. */
+  readonly traced: { readonly promptTokens?: number; readonly outputTokens?: number };
 }
 
 /**
- * What a load offers and how long its longest request is; null when its keys had problems, which are then in the list.
+ * When the requests of a load arrive; null when its keys had problems, which are then in the list.
  *
  * @param folder that of the config file: paths count from there.
  */
 export function arriving(
-  load: ArrivalInput & { readonly promptTokens?: number | undefined; readonly outputTokens?: number | undefined },
+  load: ArrivalInput,
   path: ConfigPath,
   folder: string,
   maxModelLen: number,
@@ -83,16 +83,17 @@ export function arriving(
   const before = list.problems.length;
   checkKind(load, path, list);
   const trace = load.trace === undefined ? null : { ...load.trace, path: resolve(folder, load.trace.path) };
-  const rows = trace === null ? null : rowsOf(trace.path, [...path, 'trace', 'path'], list);
-  const lengths = trace?.lengths && rows !== null ? traceLengths(rows) : load;
-  for (const key of ['promptTokens', 'outputTokens'] as const) {
-    if (lengths[key] === undefined && !trace?.lengths && !list.has([...path, key]))
-      list.value([...path, key], 'a whole number of tokens');
+  const at = [...path, 'trace', 'path'];
+  const rows = trace === null ? null : rowsOf(trace.path, at, list);
+  const traced = trace?.lengths && rows !== null ? traceLengths(rows) : {};
+  if (trace?.lengths) {
+    for (const key of ['promptTokens', 'outputTokens', 'lengths']) {
+      if (list.isWritten([...path, key]))
+        list.key([...path, key], 'the trace says this already, or "lengths: false" there');
+    }
+    if (rows !== null) tracesFit(rows, at, maxModelLen, list);
   }
-  if (trace?.lengths && rows !== null) tracesFit(rows, [...path, 'trace', 'path'], maxModelLen, list);
-  const { promptTokens, outputTokens } = lengths;
-  if (list.problems.length > before || promptTokens === undefined || outputTokens === undefined) return null;
-  return { part: arrivalPart(load, trace, rows), promptTokens, outputTokens };
+  return list.problems.length > before ? null : { part: arrivalPart(load, trace, rows), traced };
 }
 
 /** Adds a problem for every key that the kind lacks or has no use for. */

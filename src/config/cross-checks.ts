@@ -3,6 +3,7 @@
 import {
   FIRST_LOAD_ORDINAL,
   type LoadSpec,
+  meanRequest,
   type PhaseSpec,
   REQUESTS_PER_ATTEMPT,
   saltCounter,
@@ -10,6 +11,7 @@ import {
 } from '../core/index.ts';
 import { expectedArrivals } from '../workloads/arrivals.ts';
 import type { ConfigPath } from './document.ts';
+import { checkRequestKeys, longestTotal, requestFields } from './length-keys.ts';
 import type { CheckedConfig, ProblemList } from './sections.ts';
 
 /** A cell that turns out invalid is run once more, under attempt 2 (METHOD 3.4). */
@@ -29,9 +31,14 @@ export function crossCheck(config: CheckedConfig, list: ProblemList): void {
   saltsFit(config, list);
   const { model } = config.sections;
   config.loads.forEach((load, index) => {
-    const { promptTokens, outputTokens } = load ?? {};
-    if (!model || promptTokens === undefined || outputTokens === undefined) return;
-    fitsModel({ promptTokens, outputTokens }, ['loads', index, 'promptTokens'], model.maxModelLen, list);
+    if (!load) return;
+    // A trace with lengths of its own was held against the model when it was read.
+    if (load.trace?.lengths) return;
+    checkRequestKeys(load, ['loads', index], list);
+    const requests = requestFields(load);
+    if (!requests || !model) return;
+    const key = load.lengths === undefined ? 'promptTokens' : 'lengths';
+    fitsModel(longestTotal(requests), ['loads', index, key], model.maxModelLen, list);
   });
 }
 
@@ -85,13 +92,7 @@ function saltsFit({ sections, loads }: CheckedConfig, list: ProblemList): void {
 }
 
 /** A prompt and its answer must fit into the model's context together. */
-function fitsModel(
-  lengths: { readonly promptTokens: number; readonly outputTokens: number },
-  path: ConfigPath,
-  maxModelLen: number,
-  list: ProblemList,
-): void {
-  const total = lengths.promptTokens + lengths.outputTokens;
+function fitsModel(total: number, path: ConfigPath, maxModelLen: number, list: ProblemList): void {
   if (total <= maxModelLen) return;
   const sum = `together ${total} tokens, more than model.maxModelLen ${maxModelLen}`;
   list.value(path, `a shorter prompt or answer (${sum})`);
@@ -100,14 +101,19 @@ function fitsModel(
 /** Checks of a load whose phases are known: some requests must arrive, and all of them must fit into a plan. */
 export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemList): void {
   const expected = expectedArrivals(load, load.warmupS + load.windowS + load.tailS);
-  if (expected === null) return;
+  if (expected === null) {
+    if ((load.requests ?? 0) * load.promptTokens > MAX_PLAN_IDS) {
+      list.value([...path, 'requests'], 'fewer or shorter prompts: all of them together would take more than 1 GiB');
+    }
+    return;
+  }
   const atMost = expected + COUNT_MARGIN * Math.sqrt(expected);
   const rate = [...path, load.kind === 'phased' ? 'steps' : load.kind === 'trace' ? 'trace' : 'rate'];
   if ((load.rate ?? 0) * load.windowS < 1) {
     list.value(rate, `at least one arrival in the window of ${load.windowS} s`);
   } else if (atMost > REQUESTS_PER_ATTEMPT) {
     list.value(rate, `fewer arrivals: ${Math.ceil(expected)} over the load, and ${REQUESTS_PER_ATTEMPT} is the most`);
-  } else if (atMost * load.promptTokens > MAX_PLAN_IDS) {
+  } else if (atMost * meanRequest(load).promptTokens > MAX_PLAN_IDS) {
     list.value(rate, `fewer or shorter prompts: all prompts of the load together would take more than 1 GiB`);
   }
 }
@@ -129,5 +135,6 @@ export function checkSoak(
     list.value([...path, 'maxS'], `at least two spans of soak.compareS, ${2 * soak.compareS} s`);
   }
   const own = given.promptTokens !== undefined ? 'promptTokens' : 'outputTokens';
-  if (given[own] !== undefined) fitsModel(soak, [...path, own], limits.maxModelLen, list);
+  if (given[own] !== undefined)
+    fitsModel(soak.promptTokens + soak.outputTokens, [...path, own], limits.maxModelLen, list);
 }

@@ -52,6 +52,9 @@ export const identifier = (what: string): z.ZodType<string> =>
 export const oneOf = <T extends string>(...words: readonly T[]): z.ZodType<T> =>
   leaf(words.length === 1 ? `${words[0]}` : `one of ${words.join(', ')}`, (value) => words.includes(value as T));
 
+export const yesOrNo = (what: string): z.ZodType<boolean> =>
+  leaf(`true or false (${what})`, (value) => typeof value === 'boolean');
+
 /** A mapping with these keys and no others. */
 export function mapping<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape).join(', ');

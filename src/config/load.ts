@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, type Experiment, messageOf } from '../core/index.ts';
+import { ConfigError, type Experiment, meanRequest, messageOf } from '../core/index.ts';
 import { arriving } from './arrival-keys.ts';
 import { checkLoadSize, checkSoak, crossCheck } from './cross-checks.ts';
 import { readDocument } from './document.ts';
+import { requestFields } from './length-keys.ts';
 import { launchPhases, loadPhases, PhaseJudge } from './phases.ts';
 import { configError } from './problem.ts';
 import { resolvePaths } from './resolve-paths.ts';
@@ -60,14 +61,15 @@ function complete({ sections, arms, loads }: CheckedConfig, folder: string, list
   const loadSpecs = loads.map((load, index) => {
     const path = ['loads', index];
     const offered = load && arriving(load, path, folder, model?.maxModelLen ?? Number.POSITIVE_INFINITY, list);
-    if (!load || !offered) return undefined;
-    const spec = loadPhases(load, offered, path, slos, profile, judge);
+    const requests = offered && requestFields({ ...load, ...offered.traced });
+    if (!load || !offered || !requests) return undefined;
+    const spec = loadPhases(load, offered.part, requests, path, slos, profile, judge);
     checkLoadSize(spec, path, list);
     return spec;
   });
   const first = loadSpecs.find((load) => load !== undefined);
   if (!phases || !engine || !gpu || !model || !first) return null;
-  const { promptTokens, outputTokens } = first;
+  const { promptTokens, outputTokens } = meanRequest(first);
   const phaseSpec = launchPhases(
     phases,
     { concurrency: engine.maxSeqs, promptTokens, outputTokens },

@@ -9,8 +9,9 @@ import {
   type Profile,
   type Slo,
 } from '../core/index.ts';
-import type { Arriving } from './arrival-keys.ts';
+import type { ArrivalPart } from './arrival-keys.ts';
 import type { ConfigPath } from './document.ts';
+import type { RequestFields } from './length-keys.ts';
 import type { LoadInput, Sections } from './schema.ts';
 import type { ProblemList } from './sections.ts';
 
@@ -55,13 +56,15 @@ const spanS = (slo: Slo, tokens: number): number => (slo.ttftMs + (tokens - 1) *
 /** Warm-up, window, tail and drain of a load (METHOD 1.1); the loosest SLO sizes the tail. */
 export function loadPhases(
   load: LoadInput,
-  { part, promptTokens, outputTokens }: Arriving,
+  part: ArrivalPart,
+  requests: RequestFields,
   path: ConfigPath,
   slos: { readonly primary: Slo; readonly sensitivity: readonly Slo[] },
   profile: Profile,
   judge: PhaseJudge,
 ): LoadSpec {
   const { id } = load;
+  const { outputTokens } = requests;
   const loosestS = Math.max(...[slos.primary, ...slos.sensitivity].map((slo) => spanS(slo, outputTokens)));
   const windowS = Math.min(
     WINDOW_CEILING_S,
@@ -73,8 +76,7 @@ export function loadPhases(
     ...PLAIN_LOAD,
     id,
     ...part,
-    promptTokens,
-    outputTokens,
+    ...requests,
     warmupS: length(
       'warm-up',
       'warmupS',

@@ -3,14 +3,18 @@
 import { resolve } from 'node:path';
 import type { EngineSpec, Experiment } from '../core/index.ts';
 
-/** Programs with a slash are paths (else names on the PATH); models and tokenizers are, when they start with a dot. */
+/** Programs with a slash are paths (else names on the PATH); the model and the tokenizer of a crosscheck are, when they start with a dot; files always. */
 export function resolvePaths(experiment: Experiment, folder: string): Experiment {
   const program = (value: string) => programPath(value, folder);
   const data = (value: string) => (/^\.\.?(\/|$)/.test(value) ? resolve(folder, value) : value);
+  const file = (value: string) => resolve(folder, value);
   const { engine, model, crosscheck } = experiment;
   return {
     ...experiment,
-    model: { ...model, path: data(model.path) },
+    model: { ...model, path: data(model.path), tokenizer: model.tokenizer ? file(model.tokenizer) : null },
+    loads: experiment.loads.map((load) =>
+      load.prompts.kind === 'ids' ? load : { ...load, prompts: { ...load.prompts, path: file(load.prompts.path) } },
+    ),
     engine: engineWithPaths(engine, folder),
     crosscheck: crosscheck && {
       ...crosscheck,

@@ -25,15 +25,13 @@ import {
   text,
   variableName,
 } from './fields.ts';
+import { outputTokens, promptTokens, REQUEST_KEYS } from './length-keys.ts';
+import { MAX_LENGTH } from './mixture.ts';
 
-const MAX_TOKENS = 1_000_000;
 const MAX_SEQS = 65_536;
 const MAX_MS = 3_600_000;
 /** METHOD 1.9: nominal period, and the bounds that the preflight keeps to. */
 const samplePeriodMs = number('time between two GPU samples, ms', { min: 5, max: 50 }).default(20);
-
-const promptTokens = count(`tokens per prompt; the first ${SALT_TOKENS} make it unique`, SALT_TOKENS, MAX_TOKENS);
-const outputTokens = count('tokens per answer', 1, MAX_TOKENS);
 
 const slo = mapping({
   ttftMs: number('limit of the time to first token, ms', { above: 0, max: MAX_MS }),
@@ -51,7 +49,8 @@ const model = mapping({
   revision: text('commit of the model repository').nullable().default(null),
   servedName: text('name under which the server offers it').default('bench'),
   tokenIds,
-  maxModelLen: count('longest prompt and answer together, tokens', SALT_TOKENS + 1, 10 * MAX_TOKENS),
+  maxModelLen: count('longest prompt and answer together, tokens', SALT_TOKENS + 1, 10 * MAX_LENGTH),
+  tokenizer: text('folder or tokenizer.json of the tokenizer, for prompts sent as text').nullable().default(null),
 });
 
 const engineCommon = {
@@ -127,8 +126,7 @@ export const armSchema = mapping({
 export const loadSchema = mapping({
   id: identifier('the name of the load'),
   ...arrivalKeys,
-  promptTokens: promptTokens.optional(),
-  outputTokens: outputTokens.optional(),
+  ...REQUEST_KEYS,
   warmupS: seconds('warm-up').optional(),
   windowS: seconds('measured window', { min: 0.01 }).optional(),
   tailS: seconds('tail').optional(),

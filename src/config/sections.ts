@@ -47,6 +47,11 @@ export class ProblemList {
     return this.problems.some(({ text }) => text.startsWith(`${pathText(path)}:`));
   }
 
+  /** Whether anything stands at `path`, right or wrong. */
+  isWritten(path: ConfigPath): boolean {
+    return this.#document.spelled(path) !== null;
+  }
+
   /** Line of the value at `path`, to point at it from another problem. */
   lineOf(path: ConfigPath): number {
     return this.#document.position(path, 'value').line;

@@ -152,10 +152,15 @@ export interface CellMetrics {
   readonly feasible: boolean | null;
   readonly ttft: LatencySummary;
   readonly ttftFromDispatch: LatencySummary;
+  /** TTFT and TPOT of completed requests alone: beside, never instead of, the ones that count misses. */
+  readonly ttftCompleted: LatencySummary;
+  readonly tpotCompleted: LatencySummary;
   readonly sendLag: LatencySummary;
   readonly tpot: LatencySummary;
   readonly itl: LatencySummary;
   readonly e2e: LatencySummary;
+  /** Share of content events that came in the same socket read as the one before: their gap is 0 and says nothing. */
+  readonly coalescedShare: number | null;
   readonly singleTokenRequests: number;
   readonly offeredReqPerS: number;
   readonly dispatchedReqPerS: number;

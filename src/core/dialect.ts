@@ -30,6 +30,8 @@ export interface Dialect {
   readonly headers: Readonly<Record<string, string>>;
   /** Fields of every body; `prompt` (or `messages`) and `max_tokens` are added per request. */
   readonly fields: Readonly<Record<string, unknown>>;
+  /** Also sends `min_tokens`, equal to `max_tokens`: for servers whose answers end early although EOS is ignored. */
+  readonly minTokens?: boolean;
 }
 
 /** Series in /metrics, without labels, that V17-V19 and the reconciliation read. */

@@ -18,6 +18,8 @@ export interface ModelSpec {
   /** Half-open range [lo, hi) of token ids that prompts may use, specials outside it (METHOD 1.1). */
   readonly tokenIds: readonly [number, number];
   readonly maxModelLen: number;
+  /** Folder or tokenizer.json that counts prompts sent as text; null: the one in the folder `path`, if it has one. */
+  readonly tokenizer?: string | null;
 }
 
 interface EngineCommon {

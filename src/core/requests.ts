@@ -30,7 +30,7 @@ export interface RequestRecord {
   readonly outcome: Outcome;
   readonly httpStatus: number | null;
   readonly finishReason: string | null;
-  /** Prompt tokens sent; null when only text was sent. */
+  /** Prompt tokens sent, a chat template left out; null when a text was sent that nobody counted. */
   readonly promptTokensSent: number | null;
   readonly promptTokensReported: number | null;
   readonly requestedTokens: number;

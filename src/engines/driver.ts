@@ -6,6 +6,7 @@ import type {
   EngineEndpoint,
   Experiment,
   LaunchedExperiment,
+  LoadSpec,
   MetricNames,
 } from '../core/index.ts';
 import type { Environment } from './child-env.ts';
@@ -70,3 +71,20 @@ export function completionsDialect(servedName: string): Dialect {
     },
   };
 }
+
+/**
+ * How the requests of one load are put to a server that is otherwise spoken to in `base`: by chat or by completions, and
+ * with EOS ignored or not. vLLM names all fields alike in both.
+ */
+export function dialectOfLoad(base: Dialect, load: Pick<LoadSpec, 'endpoint' | 'ignoreEos'>): Dialect {
+  const { endpoint, ignoreEos } = load;
+  const path = endpoint === base.endpoint ? base.path : PATHS[endpoint];
+  // A server that refused the field is not sent it again.
+  const exact = 'ignore_eos' in base.fields ? { ignore_eos: ignoreEos } : {};
+  return { ...base, endpoint, path, fields: { ...base.fields, ...exact } };
+}
+
+const PATHS: Readonly<Record<LoadSpec['endpoint'], string>> = {
+  completions: '/v1/completions',
+  chat: '/v1/chat/completions',
+};

@@ -5,16 +5,40 @@ import { type Dialect, type EngineEndpoint, hostInUrl } from '../core/index.ts';
 export interface RequestSpec {
   /** Becomes X-Request-Id. */
   readonly id: string;
+  /** Sent when there is no text; a chat, which takes no ids, gets them as words. */
   readonly prompt: Int32Array;
+  readonly text?: PromptText | null;
   readonly maxTokens: number;
+}
+
+/** A prompt as bytes that go into the body as they are: UTF-8, escaped for JSON. */
+export interface PromptText {
+  /** `string`: the inside of a JSON string. `messages`: a whole JSON list of chat messages. */
+  readonly form: 'string' | 'messages';
+  readonly bytes: Uint8Array;
 }
 
 /** Builds requests of one dialect to one endpoint. */
 export type RequestBuilder = (spec: RequestSpec) => Buffer;
 
+/** What stands before and after the prompt, all of it ASCII. */
+type Frame = readonly [open: string, close: string];
+
+const COMMA = 44;
+const SPACE = 32;
+
+function frames(chat: boolean): Readonly<Record<'ids' | PromptText['form'], Frame>> {
+  const user: Frame = [',"messages":[{"role":"user","content":"', '"}]}'];
+  return {
+    ids: chat ? user : [',"prompt":[', ']}'],
+    string: chat ? user : [',"prompt":"', '"}'],
+    messages: [',"messages":', '}'],
+  };
+}
+
 /**
- * Everything that does not change is made once; per request the ids are written as digits into the buffer.
- * For chats the ids become one user message of words, since a chat takes no token ids.
+ * Everything that does not change is made once; per request the ids are written as digits into the buffer, or the bytes
+ * of the text are copied.
  */
 export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): RequestBuilder {
   const host = hostInUrl(endpoint.host);
@@ -28,18 +52,22 @@ export function requestBuilder(endpoint: EngineEndpoint, dialect: Dialect): Requ
     ...custom,
   ].join('');
   const chat = dialect.endpoint === 'chat';
-  const open = chat ? ',"messages":[{"role":"user","content":"' : ',"prompt":[';
-  const close = chat ? '"}]}' : ']}';
-  const separator = chat ? 32 : 44;
-  return (spec) => {
-    const before = `${fields},"max_tokens":${spec.maxTokens}${open}`;
-    const bodyBytes = Buffer.byteLength(before) + idBytes(spec.prompt) + close.length;
-    const start = `${head}X-Request-Id: ${spec.id}\r\nContent-Length: ${bodyBytes}\r\n\r\n${before}`;
+  const framesOf = frames(chat);
+  const separator = chat ? SPACE : COMMA;
+  return ({ id, prompt, text = null, maxTokens }) => {
+    const [open, close] = framesOf[text?.form ?? 'ids'];
+    const least = dialect.minTokens === true ? `,"min_tokens":${maxTokens}` : '';
+    const before = `${fields},"max_tokens":${maxTokens}${least}${open}`;
+    const promptBytes = text?.bytes.length ?? idBytes(prompt);
+    const afterHead = promptBytes + close.length;
+    const bodyBytes = Buffer.byteLength(before) + afterHead;
+    const start = `${head}X-Request-Id: ${id}\r\nContent-Length: ${bodyBytes}\r\n\r\n${before}`;
     const startBytes = Buffer.byteLength(start);
-    const bytes = Buffer.allocUnsafeSlow(startBytes + bodyBytes - Buffer.byteLength(before));
+    const bytes = Buffer.allocUnsafeSlow(startBytes + afterHead);
     bytes.write(start, 0, 'utf8');
-    const at = writeIds(bytes, startBytes, spec.prompt, separator);
-    bytes.write(close, at, 'latin1');
+    if (text === null) writeIds(bytes, startBytes, prompt, separator);
+    else bytes.set(text.bytes, startBytes);
+    bytes.write(close, startBytes + promptBytes, 'latin1');
     return bytes;
   };
 }
@@ -62,7 +90,7 @@ function digitsOf(id: number): number {
   return digits;
 }
 
-function writeIds(bytes: Buffer, start: number, ids: Int32Array, separator: number): number {
+function writeIds(bytes: Buffer, start: number, ids: Int32Array, separator: number): void {
   let at = start;
   for (let i = 0; i < ids.length; i++) {
     if (i > 0) bytes[at++] = separator;
@@ -74,5 +102,4 @@ function writeIds(bytes: Buffer, start: number, ids: Int32Array, separator: numb
     }
     at = end;
   }
-  return at;
 }

@@ -57,7 +57,7 @@ export class ClosedDriver {
 
   /** All slots start at once. */
   start(_instants: LoadInstants): void {
-    this.#slots.start(this.#now());
+    this.#slots.start(this.#now(), Number.POSITIVE_INFINITY);
   }
 
   stop(): void {

@@ -14,8 +14,10 @@ export interface RequestJob {
   readonly index: number;
   readonly scheduledNs: number;
   readonly requestedTokens: number;
-  /** Null when only text is sent. */
+  /** Null when a text is sent that nobody counted. */
   readonly promptTokensSent: number | null;
+  /** The server puts a chat template around the prompt, so that its count is larger than what was sent. */
+  readonly templated?: boolean;
   readonly ignoreEos: boolean;
 }
 

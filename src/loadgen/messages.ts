@@ -39,10 +39,18 @@ export interface OpenWorkerData extends WorkerCommon {
   readonly wakeUps: Int32Array;
   /** Where finished requests go, null to keep them in memory. */
   readonly spoolFd: number | null;
-  /** Null for an open load. The schedule of a closed one is not used: it is a result. */
-  readonly closed: { readonly slots: number; readonly thinkNs: Ns } | null;
+  /** Null for an open load. The schedule of a closed one is a result: the worker writes it as it comes about. */
+  readonly closed: ClosedShare | null;
   /** For tests: block the worker's loop, `atNs` after the load's start. */
   readonly inject: { readonly blockWorkerMs: number; readonly atNs: number } | null;
+}
+
+/** One worker's share of a closed loop. */
+export interface ClosedShare {
+  readonly slots: number;
+  readonly thinkNs: Ns;
+  /** The load ends with its last request; else a loop without requests runs empty until the end of the tail. */
+  readonly limited: boolean;
 }
 
 /** What the pacer's thread needs. */

@@ -13,11 +13,12 @@ import {
   type Ns,
   type RequestTable,
 } from '../core/index.ts';
-import type { RequestPlan } from '../workloads/plan.ts';
+import { promptTokensOf, type RequestPlan } from '../workloads/plan.ts';
 import { pinAddress } from './address.ts';
 import { openFileLimit, socketsForSlots, socketsNeeded } from './capacity.ts';
 import { withoutResponse } from './finished.ts';
 import {
+  type ClosedShare,
   DISPATCHED,
   FINISHED,
   type FromWorker,
@@ -30,6 +31,7 @@ import {
 } from './messages.ts';
 import { closeSpool, openSpool, readRows } from './row-store.ts';
 import { type CpuReading, clientEvidence, readCpu } from './saturation.ts';
+import { shareSize } from './shares.ts';
 import { assertComplete, mergeTables, TableBuilder } from './table.ts';
 
 export interface LoadProgress {
@@ -57,8 +59,8 @@ export interface OpenLoadOptions {
   /** Counts from dispatch; null for none. */
   readonly totalTimeoutMs: number | null;
   readonly idleTimeoutMs: number;
-  /** Plays the plan's requests as a closed loop: its schedule is not used, and one worker has all the slots. */
-  readonly closed?: { readonly slots: number; readonly thinkNs: Ns } | undefined;
+  /** Plays the plan's requests as a closed loop of so many slots in all; its arrivals are written into the plan. */
+  readonly closed?: ClosedShare | undefined;
   /** Ends the load at once: streams are destroyed, what was not sent stays unsent. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: LoadProgress) => void;
@@ -151,7 +153,7 @@ class PacerThread {
  */
 export async function prepareOpenLoad(options: OpenLoadOptions): Promise<PreparedLoad> {
   const { plan, closed = null } = options;
-  const workers = closed === null ? options.workers : 1;
+  const workers = closed === null ? options.workers : Math.min(options.workers, closed.slots);
   const count = plan.scheduledNs.length;
   const durationS = options.warmupS + options.windowS + options.tailS;
   const target = await pinAddress(options.endpoint);
@@ -183,7 +185,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
       tally,
       wakeUps: pacer.wakeUps,
       spoolFd: spools[worker]!,
-      closed,
+      closed: closed && { ...closed, slots: shareSize(closed.slots, worker, workers) },
       inject: options.inject ?? null,
     });
   });
@@ -287,8 +289,8 @@ function resultOf(
       ? [lostShard(running, instants, worker, shards[worker]!.failure)]
       : readRows(running.spools[worker]!, result.rows),
   );
-  const requests = mergeTables(tables);
-  assertComplete(requests, options.closed ? requests.count : options.plan.scheduledNs.length);
+  const requests = mergeTables(tables, options.closed ? 'scheduledNs' : 'index');
+  assertComplete(requests, arrivalsOf(options));
   const ended = results.filter((result) => result !== null);
   const drainEndNs = ended.length === results.length ? Math.max(...ended.map((result) => result.endedNs)) : now();
   // A closed loop that had sent all there was ends its window and tail with its last request.
@@ -314,21 +316,27 @@ function resultOf(
   };
 }
 
+/** How many arrivals there were: all of an open load's, of a closed loop's those that a slot got to. */
+function arrivalsOf({ plan, closed }: OpenLoadOptions): number {
+  if (closed === undefined) return plan.scheduledNs.length;
+  return plan.scheduledNs.reduce((count, atNs) => (Number.isNaN(atNs) ? count : count + 1), 0);
+}
+
 /** The rows of a worker that died with them: what it had sent is our own failure, never the server's. */
 function lostShard(running: Running, instants: LoadInstants, worker: number, reason: string): RequestTable {
   const { options, dispatchedNs, shards } = running;
   const { plan, dialect, ignoreEos } = options;
   const workers = shards.length;
   const builder = new TableBuilder();
-  // Which request of a closed loop was due when is known to its worker alone.
-  if (options.closed !== undefined) return builder.take();
   for (let index = worker; index < plan.scheduledNs.length; index += workers) {
+    if (Number.isNaN(plan.scheduledNs[index]!)) continue;
     const sentNs = dispatchedNs[index]!;
     const job = {
       index,
       scheduledNs: instants.startNs + plan.scheduledNs[index]!,
       requestedTokens: plan.maxTokens[index]!,
-      promptTokensSent: dialect.endpoint === 'chat' ? null : plan.promptStart[index + 1]! - plan.promptStart[index]!,
+      promptTokensSent: promptTokensOf(plan, index),
+      templated: dialect.endpoint === 'chat',
       ignoreEos,
     };
     const sent = !Number.isNaN(sentNs);

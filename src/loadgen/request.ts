@@ -76,6 +76,11 @@ export class Exchange implements ResponseHandler, EventHandler {
     return this.log.doneAtNs !== null;
   }
 
+  /** z_i of the record; null before it is known, and where the answer had no end. */
+  get doneNs(): number | null {
+    return this.#doneNs;
+  }
+
   get httpStatus(): number | null {
     return this.#head?.status ?? null;
   }
@@ -265,7 +270,7 @@ export class Exchange implements ResponseHandler, EventHandler {
     if (reads.some((read, i) => i > 0 && read === reads[i - 1])) flags.push('coalesced');
     if (first !== -1 && tokens[first]! > 1) flags.push('fat_first_event');
     if (first !== -1 && log.outputTokens >= 2 && reads[first] === reads[last]) flags.push('not_incremental');
-    if (promptsDiffer(job.promptTokensSent, log.promptTokens)) flags.push('prompt_mismatch');
+    if (!job.templated && promptsDiffer(job.promptTokensSent, log.promptTokens)) flags.push('prompt_mismatch');
     if (log.tokensFrom === 'events') flags.push('count_unverified');
     if (last !== -1 && endedNs !== null && endedNs - log.eventAtNs[last]! > LATE_TRAILER_NS) flags.push('late_trailer');
     if (interpolated) flags.push('counts_interpolated');

@@ -1,7 +1,9 @@
-// One worker's share of a planned load: arrivals i, i + n, i + 2n, ... sent when they are due, whatever else goes on; or a
-// whole closed loop, which has one worker, each request sent when a slot is free.
+// One worker's share of a planned load: arrivals i, i + n, i + 2n, ... sent when they are due, whatever else goes on; or
+// of a closed loop, its slots and requests shared out in the same way, each request sent when a slot is free.
 
 import { NS_PER_MS, type Ns, type WorkerEvidence } from '../core/index.ts';
+import { promptTokensOf } from '../workloads/plan.ts';
+import { textOf } from '../workloads/texts.ts';
 import { requestBuilder, requestIdPrefix } from './body.ts';
 import { BodyQueue } from './body-queue.ts';
 import { LoadClient } from './client.ts';
@@ -14,6 +16,7 @@ import { Pacer } from './pacer.ts';
 import { rehearse } from './rehearsal.ts';
 import type { Exchange } from './request.ts';
 import { RowStore } from './row-store.ts';
+import { shareIndex, sharePosition, shareSize } from './shares.ts';
 import { Slots } from './slots.ts';
 
 export class LoadShard {
@@ -42,7 +45,7 @@ export class LoadShard {
     this.#rows = new RowStore(data.spoolFd);
     this.#send = send;
     this.#now = () => Number(process.hrtime.bigint() - data.originNs);
-    this.#count = shardSize(data.plan.scheduledNs.length, data.worker, data.workers);
+    this.#count = shareSize(data.plan.scheduledNs.length, data.worker, data.workers);
     this.#client = this.#makeClient();
     this.#bodies = new BodyQueue({ count: this.#count, build: this.#bodyMaker() });
     this.#pacer = new Pacer({
@@ -54,7 +57,7 @@ export class LoadShard {
     });
     const { closed } = data;
     if (closed !== null) {
-      const fire = (position: number, scheduledNs: Ns) => this.#fire({ ...this.#jobAt(position), scheduledNs });
+      const fire = (position: number, scheduledNs: Ns) => this.#fireAt(position, scheduledNs);
       this.#slots = new Slots({ ...closed, count: this.#count, now: this.#now, fire });
     }
     this.#monitor = monitorLoop(this.#now, () => this.#pacer.waitedNs);
@@ -85,7 +88,7 @@ export class LoadShard {
     const { inject, worker } = this.#data;
     if (inject !== null && worker === 0) this.#at(instants.startNs + inject.atNs, () => block(inject.blockWorkerMs));
     if (this.#slots === null) this.#pacer.start();
-    else this.#at(instants.startNs, () => this.#slots?.start(instants.startNs));
+    else this.#at(instants.startNs, () => this.#slots?.start(instants.startNs, instants.tailEndNs));
   }
 
   /** Ends at once: streams are destroyed, what was not sent stays unsent. */
@@ -112,7 +115,7 @@ export class LoadShard {
         this.#ended.add(exchange);
         Atomics.add(tally, FINISHED, 1);
         if (isRefusal(exchange.httpStatus)) Atomics.add(tally, REFUSED, 1);
-        this.#slots?.finished(exchange.job.index, exchange.outcome === 'ok', this.#now());
+        this.#slotFree(exchange);
         if (this.#client.inFlight === 0) this.#settle();
       },
     });
@@ -125,12 +128,13 @@ export class LoadShard {
     return (position) => {
       const index = this.#indexAt(position);
       const prompt = plan.promptIds.subarray(plan.promptStart[index], plan.promptStart[index + 1]);
-      return build({ id: `${prefix}-${index}`, prompt, maxTokens: plan.maxTokens[index]! });
+      const text = plan.texts === null ? null : textOf(plan.texts, index);
+      return build({ id: `${prefix}-${index}`, prompt, text, maxTokens: plan.maxTokens[index]! });
     };
   }
 
   #indexAt(position: number): number {
-    return this.#data.worker + position * this.#data.workers;
+    return shareIndex(position, this.#data.worker, this.#data.workers);
   }
 
   #jobAt(position: number): RequestJob {
@@ -140,9 +144,23 @@ export class LoadShard {
       index,
       scheduledNs: (this.#instants?.startNs ?? 0) + plan.scheduledNs[index]!,
       requestedTokens: plan.maxTokens[index]!,
-      promptTokensSent: dialect.endpoint === 'chat' ? null : plan.promptStart[index + 1]! - plan.promptStart[index]!,
+      promptTokensSent: promptTokensOf(plan, index),
+      templated: dialect.endpoint === 'chat',
       ignoreEos,
     };
+  }
+
+  /** A request of a closed loop is terminal: its slot goes on at that instant, or now where the answer had no end. */
+  #slotFree({ job, outcome, doneNs }: Exchange): void {
+    const position = sharePosition(job.index, this.#data.worker, this.#data.workers);
+    this.#slots?.finished(position, outcome === 'ok', doneNs ?? this.#now());
+  }
+
+  /** An arrival of a closed loop: its instant is known only now, and must outlive this thread. */
+  #fireAt(position: number, scheduledNs: Ns): void {
+    const job = { ...this.#jobAt(position), scheduledNs };
+    this.#data.plan.scheduledNs[job.index] = scheduledNs - this.#instants!.startNs;
+    this.#fire(job);
   }
 
   #fire(job: RequestJob): void {
@@ -165,7 +183,7 @@ export class LoadShard {
   #settle(): void {
     if (this.#over || this.#instants === null || this.#client.inFlight > 0) return;
     const slots = this.#slots;
-    if (slots !== null && slots.position === this.#count && slots.empty) void this.#finish();
+    if (this.#data.closed?.limited && slots?.position === this.#count && slots.empty) void this.#finish();
     else if (this.#now() < this.#instants.tailEndNs) return;
     else if (slots?.empty ?? this.#pacer.position === this.#count) void this.#finish();
   }
@@ -219,10 +237,6 @@ function nextWakeUp(wakeUps: Int32Array, worker: number, seen: number): number |
 
 const isRefusal = (status: number | null): boolean =>
   status !== null && status >= 400 && status < 500 && status !== 429;
-
-/** How many of `count` arrivals fall to `worker`. */
-const shardSize = (count: number, worker: number, workers: number): number =>
-  Math.max(0, Math.ceil((count - worker) / workers));
 
 /** Stops the thread, as a starved machine would. */
 function block(ms: number): void {

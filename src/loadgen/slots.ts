@@ -24,6 +24,7 @@ interface Slot {
 export class Slots {
   #options: SlotsOptions;
   #position = 0;
+  #endNs: Ns = 0;
   /** Which slot a request in flight belongs to. */
   #slotOf = new Map<number, Slot>();
   #waiting = new Set<NodeJS.Timeout>();
@@ -43,8 +44,9 @@ export class Slots {
     return this.#slotOf.size === 0 && this.#waiting.size === 0;
   }
 
-  /** All slots send at once; their arrival is `startNs`. */
-  start(startNs: Ns): void {
+  /** All slots send at once; their arrival is `startNs`. None arrives at `endNs` or after it. */
+  start(startNs: Ns, endNs: Ns): void {
+    this.#endNs = endNs;
     for (let slot = 0; slot < this.#options.slots; slot++) this.#next({ failures: 0 }, startNs);
   }
 
@@ -82,7 +84,7 @@ export class Slots {
   }
 
   #next(slot: Slot, scheduledNs: Ns): void {
-    if (this.#over || this.#position >= this.#options.count) return;
+    if (this.#over || scheduledNs >= this.#endNs || this.#position >= this.#options.count) return;
     const position = this.#position;
     this.#position += 1;
     this.#slotOf.set(position, slot);

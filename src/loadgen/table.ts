@@ -98,10 +98,17 @@ export class TableBuilder {
   }
 }
 
-/** All rows of several tables as one, sorted by arrival index. */
-export function mergeTables(tables: readonly RequestTable[]): RequestTable {
+/**
+ * All rows of several tables as one, sorted by arrival index; or, where the order of arrivals is a result, by the instant
+ * of the arrival, and numbered in that order.
+ */
+export function mergeTables(
+  tables: readonly RequestTable[],
+  sortedBy: 'index' | 'scheduledNs' = 'index',
+): RequestTable {
   const from = tables.flatMap((table) => Array.from({ length: table.count }, (_, row) => ({ table, row })));
-  from.sort((a, b) => a.table.index[a.row]! - b.table.index[b.row]!);
+  const by = (column: 'index' | 'scheduledNs') => (a: Row, b: Row) => a.table[column][a.row]! - b.table[column][b.row]!;
+  from.sort((a, b) => by(sortedBy)(a, b) || by('index')(a, b));
   const count = from.length;
   const eventStart = new Int32Array(count + 1);
   from.forEach(({ table, row }, at) => {
@@ -121,7 +128,7 @@ export function mergeTables(tables: readonly RequestTable[]): RequestTable {
   };
   return {
     count,
-    index: column('index'),
+    index: sortedBy === 'index' ? column('index') : Int32Array.from(from.keys()),
     scheduledNs: column('scheduledNs'),
     dispatchedNs: column('dispatchedNs'),
     firstByteNs: column('firstByteNs'),
@@ -144,6 +151,11 @@ export function mergeTables(tables: readonly RequestTable[]): RequestTable {
     eventTokens: events('eventTokens'),
     eventRead: events('eventRead'),
   };
+}
+
+interface Row {
+  readonly table: RequestTable;
+  readonly row: number;
 }
 
 const makeColumn = <K extends EventColumn | NumberColumn>(name: K, length: number): RequestTable[K] =>

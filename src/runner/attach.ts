@@ -3,20 +3,34 @@
 import { CANARY_ORDINAL, type Clock, type Experiment, type OpenAiEngineSpec } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import { attachEngine } from '../engines/openai.ts';
-import { promptSource } from '../workloads/prompts.ts';
+import { type PromptSource, promptSource } from '../workloads/prompts.ts';
+import { WordPrompts } from '../workloads/texts.ts';
+import { loadTokenizer } from '../workloads/tokenizer.ts';
 
 const CANARY_TOKENS = 16;
 
 /** Ids of the canary of a repeat: no later prompt begins like it. */
 export function canaryPrompt(experiment: Experiment, repeat: number, tokens = CANARY_TOKENS): number[] {
-  const source = promptSource({
-    label: `seed=${experiment.seed}|canary|block=${repeat}`,
-    tokenIds: experiment.model.tokenIds,
-    ordinal: CANARY_ORDINAL,
-    attempt: 1,
-    firstIndex: 0,
+  return [...canarySource(experiment.seed, repeat, experiment.model.tokenIds).next(tokens)];
+}
+
+/** The canary as text of about as many tokens; null where only ids may be sent, for want of a tokenizer to count with. */
+async function canaryText(experiment: Experiment, engine: OpenAiEngineSpec, repeat: number): Promise<string | null> {
+  const { loads, model, seed } = experiment;
+  const tokenizer = engine.tokenizer === null ? null : await loadTokenizer(engine.tokenizer);
+  if (tokenizer === null && loads.every((load) => load.prompts.kind === 'ids')) return null;
+  const words = new WordPrompts({
+    tokenizer,
+    tokenIds: model.tokenIds,
+    specials: false,
+    sourceOf: (alphabet) => canarySource(seed, repeat, [0, alphabet]),
   });
-  return [...source.next(tokens)];
+  return words.next(CANARY_TOKENS).text;
+}
+
+function canarySource(seed: number, repeat: number, tokenIds: readonly [number, number]): PromptSource {
+  const label = `seed=${seed}|canary|block=${repeat}`;
+  return promptSource({ label, tokenIds, ordinal: CANARY_ORDINAL, attempt: 1, firstIndex: 0 });
 }
 
 /** A server that was attached to before the run's first launch, which takes it over. */
@@ -25,6 +39,11 @@ export class FirstAttachment {
 
   constructor(engine: RunningEngine | null) {
     this.#engine = engine;
+  }
+
+  /** False for a server whose canary showed that it takes only text. */
+  get takesIds(): boolean {
+    return this.#engine?.effective['promptsAs'] !== 'text';
   }
 
   /** Once: later launches get null and attach anew. */
@@ -54,14 +73,18 @@ export async function attachFirst(context: AttachContext): Promise<FirstAttachme
 }
 
 /** Attaches for one repeat. Throws what attachEngine throws. */
-export function attachServer(context: AttachContext, engine: OpenAiEngineSpec, repeat: number): Promise<RunningEngine> {
+export async function attachServer(
+  context: AttachContext,
+  engine: OpenAiEngineSpec,
+  repeat: number,
+): Promise<RunningEngine> {
   const { experiment } = context;
   const longest = Math.max(...experiment.loads.map((load) => load.promptTokens));
   return attachEngine({
     ...context,
     engine,
     canaryPrompt: canaryPrompt(experiment, repeat),
-    canaryText: null,
+    canaryText: await canaryText(experiment, engine, repeat),
     longestPrompt: canaryPrompt(experiment, repeat, longest),
   });
 }

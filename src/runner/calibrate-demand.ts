@@ -1,7 +1,7 @@
 // What does a plan ask of the client at most, and which stretch of its schedule asks for it?
 
 import type { ClientDemand, Experiment, LoadSpec, Slo } from '../core/index.ts';
-import { FIRST_LOAD_ORDINAL, NS_PER_S, type Ns } from '../core/index.ts';
+import { FIRST_LOAD_ORDINAL, NS_PER_S, type Ns, PLAIN_LOAD } from '../core/index.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
 import { readTrace } from '../workloads/trace.ts';
 
@@ -21,7 +21,7 @@ export function busiestStretch(experiment: Pick<Experiment, 'seed' | 'loads' | '
     const plan = planOpenLoad({
       seed: experiment.seed,
       repeat: 1,
-      load: asOpenLoad(load, experiment.slo),
+      load: asPlainLoad(load, experiment.slo),
       ordinal: FIRST_LOAD_ORDINAL + position,
       attempt: 1,
       tokenIds: experiment.model.tokenIds,
@@ -32,8 +32,12 @@ export function busiestStretch(experiment: Pick<Experiment, 'seed' | 'loads' | '
   return stretches.reduce((most, one) => (one.demand.eventsPerS > most.demand.eventsPerS ? one : most));
 }
 
-/** A closed loop's rate is a result; at the promise's edge each slot turns over once in nP. */
-function asOpenLoad(load: LoadSpec, slo: Slo): LoadSpec {
+/**
+ * What a request says costs the client nothing, so ids stand for texts. A closed loop's rate is a result; at the promise's
+ * edge each slot turns over once in nP.
+ */
+function asPlainLoad(given: LoadSpec, slo: Slo): LoadSpec {
+  const load: LoadSpec = { ...given, endpoint: 'completions', prompts: PLAIN_LOAD.prompts };
   if (load.rate !== null || load.concurrency === null) return load;
   const turnS = (load.outputTokens * slo.tpotMs) / 1000;
   return { ...load, kind: 'poisson', rate: load.concurrency / turnS };
@@ -91,6 +95,7 @@ export function cutPlan(plan: RequestPlan, fromNs: Ns, spanNs: Ns): RequestPlan 
       texts === null
         ? null
         : {
+            form: texts.form,
             bytes: texts.bytes.subarray(texts.start[from], texts.start[to]),
             start: shared(texts.start.subarray(from, to + 1), texts.start[from]!),
           },

@@ -75,5 +75,6 @@ export function plainPlan(
     maxTokens: ints(count, () => shape.outputTokens),
     scheduleSha256: '',
     promptsSha256: '',
+    repeatedPrompts: 0,
   };
 }

@@ -3,7 +3,7 @@
 import { assessCell } from '../analysis/cell.ts';
 import { edgeCounters } from '../analysis/edge-counters.ts';
 import { reconcile } from '../analysis/reconcile.ts';
-import { scheduleSha256 } from '../analysis/verify/records.ts';
+import { scheduleSha256 } from '../analysis/verify/schedule.ts';
 import { redactServerText } from '../capture/redact.ts';
 import {
   type Anchor,
@@ -15,15 +15,18 @@ import {
   type LoadSpec,
   NS_PER_S,
   type RequestTable,
+  type ScheduleTable,
   type ServerEvidence,
+  scheduleOf,
   sleep,
 } from '../core/index.ts';
+import { dialectOfLoad } from '../engines/driver.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
 import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
 import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
 import { readTrace } from '../workloads/trace.ts';
-import type { LaunchContext } from './context.ts';
+import { type LaunchContext, warn } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
 /** Samples are kept this far beyond the load on both sides: METHOD 1.9 needs change points beyond both edges. */
@@ -59,7 +62,9 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     attempt: cell.key.attempt,
     tokenIds: experiment.model.tokenIds,
     trace: cell.load.trace && readTrace(cell.load.trace.path),
+    material: context.prompts.of(cell.load),
   });
+  sayRepeats(context, cell, plan);
   const startTimeAtStart = startTimeOf(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);
   const anchorAtStart = origin.anchor();
@@ -92,6 +97,22 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
 
 const startTimeOf = (pid: number | null): string | null => (pid === null ? null : processStartTime(pid));
 
+/** A prompt that is sent again can be served from a prefix cache: the capture and the audience are told. */
+function sayRepeats(context: CellContext, cell: CellPlan, { repeatedPrompts, scheduledNs }: RequestPlan): void {
+  if (repeatedPrompts === 0) return;
+  const where = cellId(cell.key);
+  const requests = scheduledNs.length;
+  context.writer.event('prompts_repeat', { cell: where, requests, repeated: repeatedPrompts });
+  const message = `${repeatedPrompts} of ${requests} requests repeat a prompt: the file has fewer than the load needs`;
+  warn(
+    context,
+    where,
+    'prompts_repeat',
+    message,
+    'A prefix cache may serve them: use a larger file or a shorter load.',
+  );
+}
+
 async function playLoad(
   context: CellContext,
   cell: CellPlan,
@@ -103,7 +124,7 @@ async function playLoad(
   const prepared = await prepareOpenLoad({
     plan,
     endpoint: engine.endpoint,
-    dialect: engine.dialect,
+    dialect: dialectOfLoad(engine.dialect, load),
     ignoreEos: load.ignoreEos,
     workers: experiment.loadWorkers,
     originNs: origin.monotonicNs,
@@ -129,12 +150,17 @@ async function playLoad(
   }
 }
 
-const slotsOf = ({ concurrency, thinkS }: LoadSpec) =>
-  concurrency === null ? undefined : { slots: concurrency, thinkNs: thinkS * NS_PER_S };
+const slotsOf = ({ concurrency, thinkS, requests }: LoadSpec) =>
+  concurrency === null
+    ? undefined
+    : { slots: concurrency, thinkNs: Math.round(thinkS * NS_PER_S), limited: requests !== null };
 
-/** The arrivals of a closed loop are a result: what is hashed is what they were. */
-const arrivalsSha256 = ({ requests, phases }: Pick<OpenLoadResult, 'requests' | 'phases'>): string =>
-  scheduleSha256(requests.scheduledNs, phases.startNs);
+/** The arrivals of a closed loop are a result: what is kept and hashed is what they were. */
+function playedSchedule(load: LoadSpec, plan: RequestPlan, { requests, phases }: OpenLoadResult): ScheduleTable {
+  if (load.kind === 'closed') return scheduleOf(requests, phases.startNs);
+  const { scheduledNs, promptTokens, maxTokens } = plan;
+  return { count: scheduledNs.length, scheduledNs, promptTokens, requestedTokens: maxTokens };
+}
 
 /** Why a load was given up in which the server refused every request as wrong. */
 function refusalOf({ httpStatus, errorText }: RequestTable): string {
@@ -176,6 +202,7 @@ async function writeCell(
   await waitUntil(context, kept.endNs, result.aborted);
   const gpu = context.sampler ? await context.sampler.slice(kept.startNs, kept.endNs) : null;
   const metrics = context.scraper.samples(kept.startNs, kept.endNs);
+  const schedule = playedSchedule(cell.load, plan, result);
   const facts = {
     schema: CELL_SCHEMA,
     key: cell.key,
@@ -185,7 +212,7 @@ async function writeCell(
     slo: experiment.slo,
     phases: result.phases,
     scheduleLabel: plan.label,
-    scheduleSha256: cell.load.kind === 'closed' ? arrivalsSha256(result) : plan.scheduleSha256,
+    scheduleSha256: scheduleSha256(schedule.scheduledNs, 0),
     promptsSha256: plan.promptsSha256,
     anchors: { start, end },
     client: result.client,
@@ -210,6 +237,7 @@ async function writeCell(
   await context.writer.writeCell({
     file,
     requests: result.requests,
+    schedule,
     gpu,
     metrics,
     edges: { start: edgeAtStart.text, end: edgeAtEnd.text },

@@ -20,6 +20,7 @@ import type { FirstAttachment } from './attach.ts';
 import type { GpuSession } from './gpu-session.ts';
 import type { LaunchPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
+import type { PromptShelf } from './prompt-shelf.ts';
 
 /** What every launch of a run shares. */
 export interface RunContext {
@@ -37,6 +38,8 @@ export interface RunContext {
   readonly idleBare: IdlePower | null;
   /** argv that runs this program. */
   readonly self: readonly string[];
+  /** What the loads' prompts are made of, read before the first launch. */
+  readonly prompts: PromptShelf;
   /** Called with the server still up when its loads are done; a crosscheck drives its second tool here. */
   readonly afterLoads: AfterLoads | null;
   readonly attached: FirstAttachment;

@@ -35,6 +35,11 @@ export async function runCrosscheck(options: RunOptions, resultDir: string): Pro
       advice: 'Put a load of kind poisson first: the other tool offers the same process.',
     });
   }
+  if (load!.lengths !== null || load!.prompts.kind !== 'ids' || load!.endpoint !== 'completions') {
+    throw new ConfigError('no_crosscheck', `The load '${load!.id}' is not of prompts of ids, all of one length.`, {
+      advice: 'Put a load with promptTokens and outputTokens alone first: the other tool sends the same.',
+    });
+  }
   let outcome: { cell: CellFile; theirs: VllmBenchResult } | null = null;
   const run = await runExperiment({
     ...options,

@@ -30,6 +30,7 @@ import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
 import { planRun, planSeconds, type RunPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
+import { PromptShelf } from './prompt-shelf.ts';
 import { stateDir } from './state-dir.ts';
 
 export interface RunOptions {
@@ -90,6 +91,7 @@ async function withSession(
   attached: FirstAttachment,
 ): Promise<RunResult> {
   const { experiment, signal } = options;
+  const prompts = await PromptShelf.fill(experiment, attached.takesIds);
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
     if (session) refuseImpossibleArms(experiment, session);
@@ -100,7 +102,7 @@ async function withSession(
       configText: options.configText,
       origin,
     });
-    return await guarded(options, { runId, origin, plan, session, writer, attached });
+    return await guarded(options, { runId, origin, plan, prompts, session, writer, attached });
   } finally {
     await session?.close();
   }
@@ -110,6 +112,7 @@ interface Opened {
   readonly runId: string;
   readonly origin: Origin;
   readonly plan: RunPlan;
+  readonly prompts: PromptShelf;
   readonly session: GpuSession | null;
   readonly writer: RunWriter;
   readonly attached: FirstAttachment;
@@ -141,6 +144,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       reporter: options.reporter,
       session,
       guard,
+      prompts: opened.prompts,
       synthetic: isSynthetic(options.experiment, session),
       pricePerHour: options.pricePerHour,
       idleBare: null,

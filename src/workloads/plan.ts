@@ -1,38 +1,23 @@
 // A load as it will be played: every arrival, every prompt and every length, fixed before the first byte is sent.
 
-import { createHash } from 'node:crypto';
-import { endianness } from 'node:os';
 import { ConfigError, type LoadSpec, REQUESTS_PER_ATTEMPT, SALT_TOKENS } from '../core/index.ts';
 import { arrivalsOf, expectedArrivals } from './arrivals.ts';
+import { sha256, sharedFloat64 } from './buffers.ts';
+import { closedPool } from './closed-pool.ts';
+import { lengthSource, type RequestLengths } from './lengths.ts';
+import type { PromptMaterial } from './material.ts';
 import { arrivalsLabel } from './poisson.ts';
-import { promptSource } from './prompts.ts';
+import { type PlannedRequests, planRequests } from './requests.ts';
 import type { TraceRows } from './trace.ts';
 
-/** Prompt texts one after the other, as the inside of a JSON string: escaped, UTF-8, without the quotes. */
-export interface PlannedTexts {
-  readonly bytes: Uint8Array;
-  /** Text i has the bytes start[i] .. start[i + 1]. */
-  readonly start: Int32Array;
-}
-
 /** Requests in arrival order. All buffers are shared, so that load workers read them without a copy. */
-export interface RequestPlan {
-  /** Label of the arrival stream; the prompts come from the same with `|prompts` appended. */
+export interface RequestPlan extends PlannedRequests {
+  /** Label of the arrival stream; the prompts come from the same with `|prompts` appended, the lengths with `|lengths`. */
   readonly label: string;
-  /** Arrivals, ns after the load's start, ascending. */
+  /** Arrivals, ns after the load's start, ascending; of a closed loop NaN, until its driver fills in what they were. */
   readonly scheduledNs: Float64Array;
-  /** Prompts one after the other: request i has the ids promptStart[i] .. promptStart[i + 1]. */
-  readonly promptIds: Int32Array;
-  readonly promptStart: Int32Array;
-  /** Counted prompt tokens of each request, -1 where only text is known. */
-  readonly promptTokens: Int32Array;
-  /** What is sent where the server takes no ids; null when the ids themselves are sent. */
-  readonly texts: PlannedTexts | null;
-  readonly maxTokens: Int32Array;
   /** SHA-256, hex, of `scheduledNs` as little-endian 64-bit floats. */
   readonly scheduleSha256: string;
-  /** SHA-256, hex, of `promptStart` followed by `promptIds`, both as little-endian 32-bit integers. */
-  readonly promptsSha256: string;
 }
 
 export interface OpenLoadInput {
@@ -47,13 +32,15 @@ export interface OpenLoadInput {
   readonly tokenIds: readonly [number, number];
   /** Rows of the load's trace, when it replays one. */
   readonly trace?: TraceRows | null;
+  /** What preparePrompts made of the load; absent or null where a load of plain ids needs nothing. */
+  readonly material?: PromptMaterial | null;
 }
 
 /**
  * The whole plan of an open-loop load over warm-up, window and tail (METHOD 1.1). A function of its input alone:
  * the arm has no part in it, nor has the number of workers that will play it.
  *
- * @throws ConfigError `too_many_requests`, and what promptSource throws.
+ * @throws ConfigError `too_many_requests`, and what planRequests throws.
  */
 export function planOpenLoad(input: OpenLoadInput): RequestPlan {
   const { load, tokenIds, ordinal, attempt, trace = null } = input;
@@ -66,64 +53,35 @@ export function planOpenLoad(input: OpenLoadInput): RequestPlan {
   }
   const label = arrivalsLabel({ seed: input.seed, repeat: input.repeat, load: load.id, attempt });
   const arrivals = load.kind === 'closed' ? closedPool(load, durationS) : arrivalsOf(load, label, durationS, trace);
-  const count = arrivals.length;
-  const scheduledNs = new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
-  scheduledNs.set(arrivals);
-  const { prompt: promptTokens, output: maxTokens } = lengthsOf(load, count, trace);
-  const promptStart = sharedInt32(count + 1);
-  for (let index = 0; index < count; index++) promptStart[index + 1] = promptStart[index]! + promptTokens[index]!;
-  const promptIds = sharedInt32(promptStart[count]!);
-  const source = promptSource({ label, tokenIds, ordinal, attempt, firstIndex: 0 });
-  for (let index = 0; index < count; index++) source.fill(promptIds, promptStart[index]!, promptTokens[index]!);
   return {
     label,
-    scheduledNs,
-    promptIds,
-    promptStart,
-    promptTokens,
-    texts: null,
-    maxTokens,
-    scheduleSha256: sha256(scheduledNs),
-    promptsSha256: sha256(promptStart, promptIds),
+    scheduledNs: sharedFloat64(arrivals),
+    scheduleSha256: sha256(arrivals),
+    ...planRequests({
+      load,
+      label,
+      count: arrivals.length,
+      tokenIds,
+      ordinal,
+      attempt,
+      lengths: trace !== null && load.trace?.lengths ? tracedLengths(trace) : lengthSource(label, load),
+      material: input.material ?? null,
+    }),
   };
 }
 
-/** No server that answers in earnest takes less for a token, with the way to it and back. */
-const SHORTEST_TOKEN_S = 0.002;
-
-/**
- * Requests for a closed loop, without times of their own: as many as it may send, else as many as it can.
- * @throws ConfigError `too_many_requests`
- */
-function closedPool(load: LoadSpec, durationS: number): Float64Array {
-  const slots = load.concurrency ?? 1;
-  const turnS = load.outputTokens * SHORTEST_TOKEN_S + load.thinkS;
-  return new Float64Array(load.requests ?? Math.ceil(slots * (durationS / turnS + 1)));
+/** Counted prompt tokens of request `index`; null where a text was not counted. */
+export function promptTokensOf({ promptTokens }: Pick<RequestPlan, 'promptTokens'>, index: number): number | null {
+  const tokens = promptTokens[index]!;
+  return tokens < 0 ? null : tokens;
 }
 
-/** Lengths of each request: the trace's own, or one and the same for all. */
-function lengthsOf(load: LoadSpec, count: number, trace: TraceRows | null): { prompt: Int32Array; output: Int32Array } {
-  const prompt = sharedInt32(count).fill(load.promptTokens);
-  const output = sharedInt32(count).fill(load.outputTokens);
-  if (trace !== null && load.trace?.lengths) {
-    prompt.set(trace.promptTokens.subarray(0, count).map((tokens) => Math.max(SALT_TOKENS, tokens)));
-    output.set(trace.outputTokens.subarray(0, count));
-  }
-  return { prompt, output };
-}
-
-const sharedInt32 = (length: number): Int32Array =>
-  new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT));
-
-function sha256(...views: (Float64Array | Int32Array)[]): string {
-  const hash = createHash('sha256');
-  for (const view of views) hash.update(littleEndian(view));
-  return hash.digest('hex');
-}
-
-function littleEndian(view: Float64Array | Int32Array): Uint8Array {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  if (endianness() === 'LE') return bytes;
-  const copy = Buffer.from(bytes);
-  return view.BYTES_PER_ELEMENT === 8 ? copy.swap64() : copy.swap32();
+/** The lengths of a trace, row after row; prompts have room for their salt. */
+function tracedLengths({ promptTokens, outputTokens }: TraceRows): () => RequestLengths {
+  let row = 0;
+  return () => {
+    const lengths = { promptTokens: Math.max(SALT_TOKENS, promptTokens[row]!), outputTokens: outputTokens[row]! };
+    row += 1;
+    return lengths;
+  };
 }

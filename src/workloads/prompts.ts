@@ -20,6 +20,8 @@ export interface PromptSourceSpec {
   readonly attempt: number;
   /** Arrival index of the first prompt, from 0. */
   readonly firstIndex: number;
+  /** Of the ids beside the salt, the share that every prompt begins with: the salt then follows it. 0 when absent. */
+  readonly sharedPrefixShare?: number;
 }
 
 /** Hands out prompts one after the other, in arrival order. */
@@ -34,13 +36,21 @@ export interface PromptSource {
   fill(target: Int32Array, offset: number, length: number): void;
 }
 
-/** A source of salted prompts of exact length. Equal specs give equal prompts. */
+/**
+ * A source of salted prompts of exact length. Equal specs give equal prompts. With a shared prefix, floor(share (length
+ * - 4)) ids come first that are the same in every prompt (in a longer one, more of them), then the salt: a prefix cache
+ * can serve exactly these.
+ */
 export function promptSource(spec: PromptSourceSpec): PromptSource {
   const stream = labelStream(`${spec.label}|prompts`);
+  const prefix = sharedPrefix(spec);
   let index = spec.firstIndex;
   const fill = (target: Int32Array, offset: number, length: number): void => {
     checkPrompt(spec, index, length);
-    writePrompt(target.subarray(offset, offset + length), spec, index, stream);
+    const prompt = target.subarray(offset, offset + length);
+    const shared = Math.floor((spec.sharedPrefixShare ?? 0) * (length - SALT_TOKENS));
+    prefix(prompt.subarray(0, shared));
+    writePrompt(prompt.subarray(shared), spec, index, stream);
     index += 1;
   };
   return {
@@ -51,6 +61,16 @@ export function promptSource(spec: PromptSourceSpec): PromptSource {
       fill(prompt, 0, length);
       return prompt;
     },
+  };
+}
+
+/** Writes the beginning that all prompts of the source share: one sequence of its own stream, as far as is asked for. */
+function sharedPrefix({ label, tokenIds: [lo, hi] }: PromptSourceSpec): (target: Int32Array) => void {
+  const stream = labelStream(`${label}|prefix`);
+  const ids: number[] = [];
+  return (target) => {
+    while (ids.length < target.length) ids.push(lo + stream.below(hi - lo));
+    for (let position = 0; position < target.length; position++) target[position] = ids[position]!;
   };
 }
 

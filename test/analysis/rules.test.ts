@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import type { CellFacts } from '../../src/analysis/cell.ts';
 import { flagMask, type RequestRecord, VLLM_METRICS } from '../../src/core/index.ts';
-import { assess, type CellChange, completedRequest, failedRequest, hits, MS, ruleOf, S, WINDOW } from './support.ts';
+import {
+  assess,
+  type CellChange,
+  completedRequest,
+  failedRequest,
+  hits,
+  MS,
+  PROMPT_TOKENS,
+  ruleOf,
+  S,
+  WINDOW,
+} from './support.ts';
 
 const client = (patch: Partial<CellFacts['client']>) => (facts: CellFacts) => ({
   ...facts,
@@ -38,6 +49,15 @@ const fat = (r: RequestRecord) => {
   return { ...r, events: [{ ...first!, tokens: 2 }, ...rest] };
 };
 
+const load = (patch: Partial<CellFacts['load']>) => (facts: CellFacts) => ({
+  ...facts,
+  load: { ...facts.load, ...patch },
+});
+const chat = load({ endpoint: 'chat' });
+const SHARED = { kind: 'ids', sharedPrefixShare: 0.5 } as const;
+const FILE = { kind: 'jsonl', path: 'p.jsonl' } as const;
+const reported = (added: number) => (r: RequestRecord) => ({ ...r, promptTokensReported: PROMPT_TOKENS + added });
+
 interface RuleCase extends CellChange {
   readonly name: string;
   readonly rule: string;
@@ -58,6 +78,39 @@ const CASES: readonly RuleCase[] = [
     rule: 'V1',
     code: 'no_evidence',
     requests: firstOf(1, (r) => ({ ...r, promptTokensReported: null })),
+  },
+  {
+    name: 'prompts of many lengths, each counted as it was sent',
+    rule: 'V1',
+    code: null,
+    requests: (r, k) => ({ ...r, promptTokensSent: 20 + (k & 7), promptTokensReported: 20 + (k & 7) }),
+  },
+  {
+    name: 'one of many lengths, counted as another',
+    rule: 'V1',
+    code: 'prompt_length_mismatch',
+    requests: (r, k) => ({ ...r, promptTokensSent: 20 + (k & 7), promptTokensReported: k === 9 ? 20 : 20 + (k & 7) }),
+  },
+  {
+    name: 'a BOS that the server adds to every completion',
+    rule: 'V1',
+    code: 'prompt_length_mismatch',
+    requests: reported(1),
+  },
+  { name: 'a template that adds as much to every chat', rule: 'V1', code: null, facts: chat, requests: reported(11) },
+  {
+    name: 'a template that adds more to one chat',
+    rule: 'V1',
+    code: 'prompt_length_mismatch',
+    facts: chat,
+    requests: (r, k) => reported(k === 5 ? 12 : 11)(r),
+  },
+  {
+    name: 'a chat of which the server drops a token',
+    rule: 'V1',
+    code: 'prompt_length_mismatch',
+    facts: chat,
+    requests: reported(-1),
   },
   {
     name: 'two of 2000 differing counts',
@@ -347,6 +400,13 @@ const CASES: readonly RuleCase[] = [
   },
   { name: 'no limit read', rule: 'V16', code: 'no_evidence', samples: () => ({ enforcedLimitMw: Number.NaN }) },
   { name: 'a prefix hit', rule: 'V17', code: 'prefix_hits', facts: endCounters({ [VLLM_METRICS.prefixHits]: 1 }) },
+  {
+    name: 'a prefix hit in a prompt file',
+    rule: 'V17',
+    code: 'prefix_hits',
+    act: 'W',
+    facts: (facts) => load({ prompts: FILE })(endCounters({ [VLLM_METRICS.prefixHits]: 1 })(facts)),
+  },
   { name: 'no counters', rule: 'V17', code: 'no_evidence', facts: server({ countersAtStart: null }) },
   {
     name: 'a preemption',
@@ -533,6 +593,27 @@ describe('validity rules', () => {
     ]);
     expect(hits(cell)).toEqual([]);
     expect(cell).toMatchObject({ valid: true, windowEnergy: null, metrics: { energy: null, energyReason: 'none' } });
+  });
+
+  test('prompts that share a prefix on purpose may hit the cache', () => {
+    const cell = assess({
+      facts: (facts) => load({ prompts: SHARED })(endCounters({ [VLLM_METRICS.prefixHits]: 500 })(facts)),
+    });
+    expect(ruleOf(cell, 'V17')).toMatchObject({
+      status: 'not_applicable',
+      text: expect.stringContaining('on purpose'),
+    });
+    expect(cell.valid).toBe(true);
+  });
+
+  test('texts that nobody counted have no length to compare; one that was counted has', () => {
+    const uncounted = assess({ facts: chat, requests: (r) => ({ ...r, promptTokensSent: null }) });
+    expect(ruleOf(uncounted, 'V1')).toMatchObject({ status: 'not_applicable' });
+    const mixed = assess({
+      facts: chat,
+      requests: (r, k) => ({ ...reported(11)(r), promptTokensSent: k % 2 === 0 ? null : PROMPT_TOKENS }),
+    });
+    expect(ruleOf(mixed, 'V1')).toMatchObject({ status: 'pass', evidence: { addedByTemplate: 11 } });
   });
 
   test('once the counter cannot be read over the window, nothing judges its energy', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assessCell, type CellFacts } from '../../src/analysis/cell.ts';
 import { idlePower } from '../../src/analysis/idle.ts';
-import { scheduleSha256 } from '../../src/analysis/verify/records.ts';
+import { scheduleSha256 } from '../../src/analysis/verify/schedule.ts';
 import { verifyRun } from '../../src/analysis/verify.ts';
 import { sealFiles } from '../../src/capture/checksums.ts';
 import { createRun, type RunWriter } from '../../src/capture/writer.ts';
@@ -16,6 +16,8 @@ import {
   MANIFEST_SCHEMA,
   type ManifestFile,
   requestTable,
+  type ScheduleTable,
+  scheduleOf,
   VLLM_METRICS,
 } from '../../src/core/index.ts';
 import { completedRequest, goodFacts, goodSamples, MS, S } from './support.ts';
@@ -127,10 +129,13 @@ const launch = (): LaunchFile => ({
 interface RunChange {
   readonly cell?: (file: CellFile) => CellFile;
   readonly launch?: (file: LaunchFile) => LaunchFile;
+  readonly schedule?: (schedule: ScheduleTable) => ScheduleTable;
   readonly leaveOut?: 'cell' | 'launch';
   /** How the run ends; `killed`: it does not. */
   readonly end?: 'complete' | 'failed' | 'interrupted' | 'killed';
 }
+
+const same = <T>(value: T): T => value;
 
 /** Writes a run of one cell the way the runner does. */
 async function writeRun(change: RunChange = {}): Promise<string> {
@@ -138,7 +143,7 @@ async function writeRun(change: RunChange = {}): Promise<string> {
   const run: RunWriter = await createRun({ dir, manifest: manifest(), configText: 'x: 1\n', origin: { now: () => 5 } });
   const writer = await run.launch({ arm: 'base', repeat: 1 });
   await writer.writePart('idle', GPU, []);
-  if (change.leaveOut !== 'cell') await writeCell(run, change.cell ?? ((file) => file));
+  if (change.leaveOut !== 'cell') await writeCell(run, change);
   if (change.leaveOut !== 'launch') await writer.writeLaunch((change.launch ?? ((file) => file))(launch()));
   if (change.end === 'killed') {
     run.abandon();
@@ -149,7 +154,7 @@ async function writeRun(change: RunChange = {}): Promise<string> {
   return dir;
 }
 
-async function writeCell(run: RunWriter, edit: (file: CellFile) => CellFile): Promise<void> {
+async function writeCell(run: RunWriter, { cell: edit = same, schedule: reschedule = same }: RunChange): Promise<void> {
   const assessed = assessCell({
     facts: facts(),
     requests: REQUESTS,
@@ -162,6 +167,7 @@ async function writeCell(run: RunWriter, edit: (file: CellFile) => CellFile): Pr
   await run.writeCell({
     file: edit({ ...facts(), ...assessed }),
     requests: REQUESTS,
+    schedule: reschedule(scheduleOf(REQUESTS, START_NS)),
     gpu: GPU,
     metrics: [],
     edges: { start: METRICS_TEXT(0), end: METRICS_TEXT(2720) },
@@ -245,7 +251,42 @@ describe('verify', () => {
     [
       'another schedule',
       { cell: (f) => ({ ...f, scheduleSha256: 'b'.repeat(64) }) },
-      'the arrivals are not those of the schedule (scheduleSha256)',
+      'these arrivals are not those of scheduleSha256',
+    ],
+    [
+      'one arrival of the schedule a nanosecond later',
+      { schedule: (s) => ({ ...s, scheduledNs: s.scheduledNs.map((at, row) => (row === 7 ? at + 1 : at)) }) },
+      'these arrivals are not those of scheduleSha256',
+    ],
+    [
+      'a schedule and its digest that are not what was played',
+      {
+        schedule: (s) => ({ ...s, scheduledNs: s.scheduledNs.map((at) => at + 1) }),
+        cell: (f) => ({ ...f, scheduleSha256: scheduleSha256(REQUESTS.scheduledNs, START_NS - 1) }),
+      },
+      'row 0: scheduledNs is not that of the schedule',
+    ],
+    [
+      'longer answers on the schedule than were asked for',
+      { schedule: (s) => ({ ...s, requestedTokens: s.requestedTokens.map((tokens) => tokens + 1) }) },
+      'row 0: requestedTokens is not that of the schedule',
+    ],
+    [
+      'other prompts on the schedule than were sent',
+      { schedule: (s) => ({ ...s, promptTokens: s.promptTokens.map((tokens) => tokens + 1) }) },
+      'row 0: promptTokensSent is not that of the schedule',
+    ],
+    [
+      'an arrival left out of the schedule',
+      {
+        schedule: ({ count, scheduledNs, promptTokens, requestedTokens }) => ({
+          count: count - 1,
+          scheduledNs: scheduledNs.slice(0, -1),
+          promptTokens: promptTokens.slice(0, -1),
+          requestedTokens: requestedTokens.slice(0, -1),
+        }),
+      },
+      'there is not one request for every arrival',
     ],
     [
       'a window moved',

@@ -93,6 +93,8 @@ test('fast refusals do not make the percentiles better: a miss is the slowest of
   expect(successes.ttft).toMatchObject({ n: 25, infinite: 0, p50Ms: 18, maxMs: 18 });
   expect(mixed.ttft).toMatchObject({ n: 30, infinite: 5, p50Ms: 18, meanMs: 18 });
   expect(mixed.ttft.p90Ms).toBe(Number.POSITIVE_INFINITY);
+  expect(mixed.ttftCompleted).toEqual(successes.ttft);
+  expect(mixed.tpotCompleted.infinite).toBe(0);
   expect(mixed.e2e.p90Ms).toBe(Number.POSITIVE_INFINITY);
 });
 

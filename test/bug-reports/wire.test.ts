@@ -1,6 +1,7 @@
 // Public reports about the wire that end in a number: what a buffering proxy and several choices do to the metrics.
 import { describe, expect, test } from 'vitest';
 import { itlNs, tpotNs, ttftNs } from '../../src/analysis/request-metrics.ts';
+import { windowLatencies } from '../../src/analysis/window-latency.ts';
 import { parseExperiment } from '../../src/config/load.ts';
 import { flagsOf, NS_PER_MS, NS_PER_S, requestRecord } from '../../src/core/index.ts';
 import { experimentText } from '../runner/support/config.ts';
@@ -34,6 +35,13 @@ describe('a proxy that releases eight tokens at a time (W14)', () => {
     expect(flagsOf(buffered.result.flags)).toContain('coalesced');
     expect(buffered.result).toMatchObject({ outcome: 'ok', outputTokens: 64 });
     expect(new Set(buffered.result.eventRead).size).toBe(8);
+  });
+
+  const window = { startNs: -NS_PER_S, endNs: 10 * NS_PER_S };
+
+  test('has most of its gaps called unreliable, and the plain one none', () => {
+    expect(windowLatencies(measured([plain.result]), window).coalescedShare).toBe(0);
+    expect(windowLatencies(measured([buffered.result]), window).coalescedShare).toBeCloseTo(56 / 63, 12);
   });
 
   test('shows the later first token, and its gaps are zeros and jumps rather than small gaps', () => {

@@ -2,7 +2,16 @@
 import { appendFileSync } from 'node:fs';
 import { createRun } from '../../src/capture/writer.ts';
 import { cellId } from '../../src/core/index.ts';
-import { cellFile, launchFile, manifestFile, smallGpu, smallMetrics, smallRequests, ticking } from './sample-files.ts';
+import {
+  cellFile,
+  launchFile,
+  manifestFile,
+  smallGpu,
+  smallMetrics,
+  smallRequests,
+  smallSchedule,
+  ticking,
+} from './sample-files.ts';
 
 const [dir] = process.argv.slice(2);
 const run = await createRun({ dir: dir!, manifest: manifestFile(), configText: 'name: test\n', origin: ticking() });
@@ -20,7 +29,14 @@ for (let repeat = 0; ; repeat++) {
     run.event('load_started', { load });
     const file = cellFile({ key: { ...key, load, attempt: 1 } });
     const edges = { start: 'a 1\n', end: 'a 2\n' };
-    await run.writeCell({ file, requests: smallRequests(), gpu: smallGpu(), metrics: smallMetrics, edges });
+    await run.writeCell({
+      file,
+      requests: smallRequests(),
+      schedule: smallSchedule(),
+      gpu: smallGpu(),
+      metrics: smallMetrics,
+      edges,
+    });
     process.stdout.write(`${cellId(file.key)}\n`);
     await run.setManifest({ pricePerHour: repeat });
   }

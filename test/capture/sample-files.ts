@@ -15,6 +15,8 @@ import {
   type RequestRecord,
   type RequestTable,
   requestTable,
+  type ScheduleTable,
+  scheduleOf,
 } from '../../src/core/index.ts';
 
 export const launchKey: LaunchKey = { arm: 'base', repeat: 0 };
@@ -157,6 +159,9 @@ export function cellFile(patch: Partial<CellFile> = {}): CellFile {
       feasible: false,
       ttft: miss,
       ttftFromDispatch: latency(40),
+      ttftCompleted: latency(40),
+      tpotCompleted: latency(40),
+      coalescedShare: 0,
       sendLag: latency(0.2),
       tpot: miss,
       itl: latency(30),
@@ -238,6 +243,9 @@ export function smallRequests(): RequestTable {
     requestRecord(2, { flags: 5, resent: 1 }),
   ]);
 }
+
+/** What the small requests were asked to be. */
+export const smallSchedule = (): ScheduleTable => scheduleOf(smallRequests(), 0);
 
 export function smallGpu(count = 50): GpuSampleTable {
   return gpuSampleTable(

@@ -14,6 +14,7 @@ import {
   smallGpu,
   smallMetrics,
   smallRequests,
+  smallSchedule,
   ticking,
 } from './sample-files.ts';
 
@@ -38,6 +39,7 @@ export function newRun(dir: string, patch: Partial<ManifestFile> = {}): Promise<
 export const cellInput = (load = 'low') => ({
   file: cellFile({ key: cellKey(load) }),
   requests: smallRequests(),
+  schedule: smallSchedule(),
   gpu: smallGpu(),
   metrics: smallMetrics,
   edges,

@@ -236,6 +236,166 @@ describe('a wrong value is refused with line, column, path, value and expectatio
   });
 });
 
+describe('what requests say and how long they are', () => {
+  const load = (...edits: readonly Edit[]) =>
+    experimentOf(...edits.map(([path, value]) => [['loads', 0, ...path], value] as const)).loads[0]!;
+  const without: readonly Edit[] = [
+    [['promptTokens'], undefined],
+    [['outputTokens'], undefined],
+  ];
+
+  test('is plain ids of one length unless said otherwise', () => {
+    expect(load()).toMatchObject({
+      promptTokens: 512,
+      outputTokens: 128,
+      lengths: null,
+      prompts: { kind: 'ids', sharedPrefixShare: 0 },
+      endpoint: 'completions',
+      ignoreEos: true,
+    });
+  });
+
+  test('a mixture sets the longest prompt and answer, and with them the phases', () => {
+    const spec = load(...without, [['lengths'], '64|10,32|8:70;256|40,800:30']);
+    expect(spec).toMatchObject({ promptTokens: 416, outputTokens: 800, lengths: { kind: 'mixture' } });
+    expect(spec.tailS).toBeGreaterThan(load([['outputTokens'], 128]).tailS);
+  });
+
+  test('a distribution of one side leaves the other as it is', () => {
+    const prompt = { kind: 'lognormal', median: 300, sigma: 0.4, max: 2000 };
+    expect(load([['promptTokens'], undefined], [['lengths'], { prompt }])).toMatchObject({
+      promptTokens: 2000,
+      outputTokens: 128,
+      lengths: {
+        kind: 'independent',
+        prompt: { kind: 'lognormal', median: 300, sigma: 0.4, min: 60, max: 2000 },
+        output: { kind: 'fixed', tokens: 128 },
+      },
+    });
+  });
+
+  test.each([
+    [
+      { kind: 'normal', mean: 100, sd: 10 },
+      { min: 60, max: 140 },
+    ],
+    [
+      { kind: 'normal', mean: 100, sd: 100 },
+      { min: 4, max: 500 },
+    ],
+    [
+      { kind: 'normal', mean: 100, sd: 10, max: 50 },
+      { min: 50, max: 50 },
+    ],
+    [
+      { kind: 'lognormal', median: 100, sigma: 0 },
+      { min: 100, max: 100 },
+    ],
+  ])('%j has the bounds %j', (prompt, bounds) => {
+    expect(load([['promptTokens'], undefined], [['lengths'], { prompt }]).lengths).toMatchObject({ prompt: bounds });
+  });
+
+  test('paths of prompt files and tokenizers count from the config', () => {
+    const experiment = experimentOf(
+      [['loads', 0, 'prompts'], { kind: 'sharegpt', path: 'data/s.json' }],
+      [['model', 'tokenizer'], 'tok'],
+    );
+    expect(experiment.loads[0]!.prompts).toEqual({ kind: 'sharegpt', path: '/cfg/data/s.json' });
+    expect(experiment.model.tokenizer).toBe('/cfg/tok');
+  });
+
+  test('a long tail of lengths may be planned where its mean fits', () => {
+    const prompt = { kind: 'lognormal', median: 300, sigma: 0.5, max: 3900 };
+    const many: readonly Edit[] = [
+      [['rate'], 300],
+      [['promptTokens'], undefined],
+      [['lengths'], { prompt }],
+    ];
+    expect(load(...many).promptTokens).toBe(3900);
+  });
+
+  test.each<[string, readonly Edit[], string]>([
+    ['both', [[['lengths'], '64,32:100']], 'loads[0].promptTokens: lengths says this already'],
+    ['neither', without, 'loads[0].outputTokens: missing, expected a whole number from 1'],
+    [
+      'half',
+      [
+        [['promptTokens'], undefined],
+        [['lengths'], { output: { kind: 'fixed', tokens: 3 } }],
+      ],
+      'loads[0].promptTokens: missing',
+    ],
+    [
+      'a bad mixture',
+      [...without, [['lengths'], '64,32:70;16']],
+      'loads[0].lengths: got "64,32:70;16", expected "," and the tokens of the answer (character 12)',
+    ],
+    ['a list', [...without, [['lengths'], [1]]], 'expected a mapping with prompt and output, or a text'],
+    ['nothing', [...without, [['lengths'], null]], 'loads[0].lengths: got nothing'],
+    [
+      'an unknown kind',
+      [...without, [['lengths'], { prompt: { kind: 'zipf' } }]],
+      'kind is fixed, uniform, normal, lognormal or empirical',
+    ],
+    [
+      'a prompt below the salt',
+      [...without, [['lengths'], { prompt: { kind: 'uniform', min: 3, max: 9 } }]],
+      'loads[0].lengths.prompt.min: got 3, expected a whole number from 4',
+    ],
+    [
+      'min above max',
+      [
+        [['promptTokens'], undefined],
+        [['lengths'], { prompt: { kind: 'uniform', min: 9, max: 8 } }],
+      ],
+      'loads[0].lengths.prompt.max: got 8, expected at least min',
+    ],
+    [
+      'an empty list of values',
+      [
+        [['promptTokens'], undefined],
+        [['lengths'], { prompt: { kind: 'empirical', values: [] } }],
+      ],
+      'at least one length',
+    ],
+    [
+      'a pair longer than the context',
+      [...without, [['lengths'], '64,32:50;4000,128:50']],
+      'together 4128 tokens, more than model.maxModelLen 4096',
+    ],
+    [
+      'lengths beside a file',
+      [
+        [['prompts'], { kind: 'jsonl', path: 'x' }],
+        [['promptTokens'], undefined],
+        [['lengths'], { prompt: { kind: 'fixed', tokens: 9 } }],
+      ],
+      'loads[0].lengths: a prompt file says itself',
+    ],
+    [
+      'a share above one',
+      [[['prompts'], { kind: 'ids', sharedPrefixShare: 1.5 }]],
+      'loads[0].prompts.sharedPrefixShare: got 1.5',
+    ],
+    ['a file without a path', [[['prompts'], { kind: 'jsonl' }]], 'loads[0].prompts.path: missing'],
+    ['another endpoint', [[['endpoint'], 'embeddings']], 'expected one of completions, chat'],
+    ['an ignoreEos of another kind', [[['ignoreEos'], 'yes']], 'true or false'],
+  ])('%s is refused', (_name, edits, said) => {
+    const text = edited(...edits.map(([path, value]) => [['loads', 0, ...path], value] as const));
+    expect(
+      problems(text).filter((line) => line.includes(said)),
+      problems(text).join('\n'),
+    ).toHaveLength(1);
+  });
+
+  test('the longest prompt and the longest answer of a mixture need not meet, in the soak neither', () => {
+    const mixture: readonly Edit[] = [...without, [['lengths'], '4000,32:50;64,4000:50']];
+    expect(load(...mixture)).toMatchObject({ promptTokens: 4000, outputTokens: 4000 });
+    const experiment = experimentOf(...mixture.map(([path, value]) => [['loads', 0, ...path], value] as const));
+    expect(experiment.phases.soak).toMatchObject({ promptTokens: 2032, outputTokens: 2016 });
+  });
+});
+
 describe('unknown keys', () => {
   test.each([
     ['at the top', [['repeat'], 2], 'repeat: unknown key. Did you mean repeats?'],

@@ -161,12 +161,14 @@ test('resets, refusals and silence are told apart, and add up', async () => {
 });
 
 test('an abort cancels what is in flight and leaves the rest unsent', async () => {
+  const controller = new AbortController();
+  let asked = 0;
   const port = await serve((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.flushHeaders();
+    asked += 1;
+    if (asked === 5) controller.abort();
   });
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(), 600);
   const { requests, aborted } = await play(options(port, { signal: controller.signal }));
   expect(aborted).toBe(true);
   const counts = outcomes(requests);

@@ -7,6 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { verifyChecksums } from '../../src/capture/checksums.ts';
 import { openRun } from '../../src/capture/reader.ts';
 import { createRun } from '../../src/capture/writer.ts';
+import { scheduleOf } from '../../src/core/index.ts';
 import { writeReport } from '../../src/report/write.ts';
 import { hits, visibleText } from './support/report.ts';
 import { run } from './support/run.ts';
@@ -43,7 +44,8 @@ async function captured(): Promise<string> {
       await source.gpuSamples(file.key),
       await source.metricSamples(file.key),
     ];
-    await writer.writeCell({ file, requests, gpu, metrics, edges: { start: null, end: null } });
+    const schedule = scheduleOf(requests, file.phases.startNs);
+    await writer.writeCell({ file, requests, schedule, gpu, metrics, edges: { start: null, end: null } });
   }
   await writer.finish('complete', manifest.end!);
   return dir;

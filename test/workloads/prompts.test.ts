@@ -65,6 +65,41 @@ describe('prompts', () => {
   });
 });
 
+describe('prompts with a shared prefix', () => {
+  const shared = (share: number) => promptSource({ ...spec, sharedPrefixShare: share });
+
+  test('begin alike, as far as the share of the shorter goes, and then with a salt of their own', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.array(fc.integer({ min: 4, max: 300 }), { minLength: 2, maxLength: 6 }),
+        (share, lengths) => {
+          const source = shared(share);
+          const salts = promptSource(spec);
+          const prompts = lengths.map((length) => source.next(length));
+          const prefixes = lengths.map((length) => Math.floor(share * (length - 4)));
+          prompts.forEach((prompt, k) => {
+            const both = Math.min(prefixes[0]!, prefixes[k]!);
+            expect(prompt).toHaveLength(lengths[k]!);
+            expect(prompt.subarray(0, both)).toEqual(prompts[0]!.subarray(0, both));
+            expect(prompt.subarray(prefixes[k], prefixes[k]! + 4)).toEqual(salts.next(4));
+          });
+        },
+      ),
+    );
+  });
+
+  test('share nothing with those of another load', () => {
+    const here = shared(0.9).next(200);
+    const there = promptSource({ ...spec, label: 'other', sharedPrefixShare: 0.9 }).next(200);
+    expect(here.subarray(0, 16)).not.toEqual(there.subarray(0, 16));
+  });
+
+  test('of no share are those without', () => {
+    expect(shared(0).next(64)).toEqual(promptSource(spec).next(64));
+  });
+});
+
 describe('a prompt is refused', () => {
   test.each([3, 0, -1, 4.5, Number.NaN])('when its length is %s', (length) => {
     expect(refusal(() => promptSource(spec).next(length))).toBe('prompt_too_short');

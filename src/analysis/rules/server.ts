@@ -6,6 +6,7 @@ import {
   type Finding,
   hit,
   noEvidence,
+  notApplicable,
   notEvaluated,
   pass,
   percent,
@@ -39,9 +40,16 @@ export const lacksServerMetrics = (input: RuleInput): boolean =>
 const NOT_SHOWN = 'this server, which was running already, does not show';
 
 function prefixHits(input: RuleInput): Finding {
+  const { prompts } = input.facts.load;
+  if (prompts.kind === 'ids' && prompts.sharedPrefixShare > 0) {
+    return notApplicable('the prompts share a prefix on purpose: the prefix cache is meant to serve it');
+  }
   const hitTokens = increase(input, VLLM_METRICS.prefixHits);
   if (neverShown(input, VLLM_METRICS.prefixHits)) return notEvaluated(`${NOT_SHOWN} prefix-cache hits`);
   if (hitTokens === null) return noEvidence('the server shows no prefix-cache counter at both edges of the load');
+  if (hitTokens > 0 && prompts.kind !== 'ids') {
+    return hit({ hitTokens }, `${hitTokens} prompt tokens of the prompt file came from the prefix cache`, { act: 'W' });
+  }
   if (hitTokens > 0) return hit({ hitTokens }, `${hitTokens} prompt tokens came from the prefix cache`);
   return pass({ hitTokens }, 'no prompt token came from the prefix cache');
 }

@@ -2,7 +2,17 @@
 
 import { flagMask, OUTCOMES } from '../../core/index.ts';
 import { isBurst } from '../request-metrics.ts';
-import { type Finding, hit, noEvidence, pass, percent, type Rule, type RuleInput, shareOf } from './rule.ts';
+import {
+  type Finding,
+  hit,
+  noEvidence,
+  notApplicable,
+  pass,
+  percent,
+  type Rule,
+  type RuleInput,
+  shareOf,
+} from './rule.ts';
 
 const MAX_DIFFERING = 0.001;
 const MAX_BURSTS = 0.01;
@@ -14,18 +24,43 @@ const completedRows = ({ requests, arrivals }: RuleInput): number[] =>
   arrivals.filter((row) => requests.state[row] === 'completed');
 
 function promptLength(input: RuleInput): Finding {
-  const { promptTokensReported } = input.requests.table;
-  const expected = input.facts.load.promptTokens;
+  const { promptTokensReported: reported, promptTokensSent: sent } = input.requests.table;
   const completed = completedRows(input);
-  const unreported = completed.filter((row) => promptTokensReported[row]! < 0).length;
-  const wrong = completed.filter((row) => promptTokensReported[row]! >= 0 && promptTokensReported[row] !== expected);
-  const evidence = { completed: completed.length, promptTokens: expected, mismatches: wrong.length, unreported };
+  const known = completed.filter((row) => sent[row]! >= 0);
+  if (completed.length > 0 && known.length === 0) {
+    return notApplicable('the prompts were sent as text that nobody counted: nothing to compare with');
+  }
+  const unreported = completed.filter((row) => reported[row]! < 0).length;
+  const compared = known.filter((row) => reported[row]! >= 0);
+  const added = addedByTemplate(input, compared);
+  const wrong = compared.filter((row) => reported[row] !== sent[row]! + added);
+  const uncounted = completed.length - known.length;
+  const evidence = {
+    completed: completed.length,
+    mismatches: wrong.length,
+    unreported,
+    uncounted,
+    addedByTemplate: added,
+  };
   if (wrong.length > 0) {
-    const example = promptTokensReported[wrong[0]!]!;
-    return hit({ ...evidence, example }, `the server counted ${example} prompt tokens where ${expected} were sent`);
+    const [example, expected] = [reported[wrong[0]!]!, sent[wrong[0]!]!];
+    const template = added === 0 ? '' : ` (and its template adds ${added} to others)`;
+    return hit(
+      { ...evidence, example },
+      `the server counted ${example} prompt tokens where ${expected} were sent${template}`,
+    );
   }
   if (unreported > 0) return noEvidence(`${unreported} completed requests came without a prompt count`, evidence);
-  return pass(evidence, 'every prompt had the configured length');
+  if (added > 0) return pass(evidence, `the chat template adds ${added} tokens to every prompt`);
+  return pass(evidence, 'the server counted every prompt as it was sent');
+}
+
+/** A chat template adds the same tokens to every prompt: those of the first one. Elsewhere nothing may be added. */
+function addedByTemplate({ requests, facts }: RuleInput, compared: readonly number[]): number {
+  const [first] = compared;
+  if (facts.load.endpoint !== 'chat' || first === undefined) return 0;
+  const { promptTokensReported, promptTokensSent } = requests.table;
+  return Math.max(0, promptTokensReported[first]! - promptTokensSent[first]!);
 }
 
 function outputCount(input: RuleInput): Finding {

@@ -8,6 +8,7 @@ import { edgeCounters } from '../edge-counters.ts';
 import { compareStored } from './compare.ts';
 import type { Findings } from './findings.ts';
 import { checkRecords } from './records.ts';
+import { checkSchedule } from './schedule.ts';
 
 /** Fields that need the launch's idle measurement: only launch.json says when it was taken. */
 const FROM_IDLE_LOADED = new Set(
@@ -24,12 +25,13 @@ export async function verifyCell(
   const path = cellPath(cell.key, 'cell');
   const requests = await run.requests(cell.key);
   const { metrics, windowEnergy, rules, valid, labels, ...facts } = cell;
-  checkRecords(
-    { requests: cellPath(cell.key, 'requests'), events: cellPath(cell.key, 'events') },
-    cell,
-    requests,
-    found,
-  );
+  const files = {
+    requests: cellPath(cell.key, 'requests'),
+    events: cellPath(cell.key, 'events'),
+    schedule: cellPath(cell.key, 'schedule'),
+  };
+  checkSchedule(files, cell, await run.schedule(cell.key), requests, found);
+  checkRecords(files, cell, requests, found);
   const recomputed = assessCell({
     facts,
     requests,

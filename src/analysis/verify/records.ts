@@ -1,7 +1,5 @@
-// Do the raw records of a cell make sense by themselves, and are they those of the schedule?
+// Do the raw records of a cell make sense by themselves?
 
-import { createHash } from 'node:crypto';
-import { endianness } from 'node:os';
 import { type CellFile, flagMask, NS_PER_S, OUTCOMES, type RequestTable } from '../../core/index.ts';
 import { measureRequests } from '../request-metrics.ts';
 import { stateOfEnd } from '../request-state.ts';
@@ -16,36 +14,12 @@ export function checkRecords(
   table: RequestTable,
   found: Findings,
 ): void {
-  checkSchedule(files.requests, cell, table, found);
   checkPhases(files.requests, cell, table, found);
   for (let row = 0; row < table.count; row++) {
     checkTimes(files, table, row, found);
     if (table.outcome[row] === OK) checkCompleted(files.requests, cell.load.ignoreEos, table, row, found);
   }
   checkStates(files.requests, cell, table, found);
-}
-
-/** The digest covers the arrivals, ns after the load's start, as little-endian 64-bit floats. */
-export function scheduleSha256(scheduledNs: Float64Array, startNs: number): string {
-  const relative = Float64Array.from(scheduledNs, (atNs) => atNs - startNs);
-  const bytes = Buffer.from(relative.buffer);
-  return createHash('sha256')
-    .update(endianness() === 'LE' ? bytes : bytes.swap64())
-    .digest('hex');
-}
-
-function checkSchedule(file: string, cell: CellFile, table: RequestTable, found: Findings): void {
-  const want = scheduleSha256(table.scheduledNs, cell.phases.startNs);
-  found.require(want === cell.scheduleSha256, file, 'the arrivals are not those of the schedule (scheduleSha256)', {
-    got: cell.scheduleSha256,
-    want,
-  });
-  for (let row = 0; row < table.count; row++) {
-    found.require(table.index[row] === row, file, `row ${row}: arrival index`, { got: table.index[row], want: row });
-    // The pauses of a closed loop's slots end in any order.
-    const ascends = row === 0 || cell.load.kind === 'closed' || table.scheduledNs[row]! >= table.scheduledNs[row - 1]!;
-    found.require(ascends, file, `row ${row}: scheduled before its predecessor`);
-  }
 }
 
 function checkPhases(file: string, { phases, load }: CellFile, table: RequestTable, found: Findings): void {

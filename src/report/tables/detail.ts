@@ -13,7 +13,7 @@ function latencyRow(name: string, summary: LatencySummary): Row {
 }
 
 export function latencyTable(view: CellView): Table {
-  const { ttft, tpot, itl, e2e, sendLag, ttftFromDispatch } = view.cell.metrics;
+  const { ttft, tpot, itl, e2e, sendLag, ttftFromDispatch, ttftCompleted, tpotCompleted } = view.cell.metrics;
   return {
     title: 'Latency in ms, over the requests that arrived in the window',
     columns: [
@@ -26,6 +26,9 @@ export function latencyTable(view: CellView): Table {
     rows: [
       latencyRow('TTFT', ttft),
       latencyRow('TPOT', tpot),
+      ...(ttft.infinite > 0
+        ? [latencyRow('TTFT, completed only', ttftCompleted), latencyRow('TPOT, completed only', tpotCompleted)]
+        : []),
       latencyRow('ITL (no SLO)', itl),
       latencyRow('E2E', e2e),
       latencyRow('TTFT from dispatch', ttftFromDispatch),
@@ -64,6 +67,7 @@ function workPairs(view: CellView): Pair[] {
     ['throughput', withUnit(m.throughputTokPerS, 'tok/s')],
     ['output tokens in the window', `${count(m.outputTokens)}, of attained requests ${count(m.goodTokens)}`],
     ['edge imbalance', percent(m.edgeImbalance, 2)],
+    ['events that shared a read', percent(m.coalescedShare, 2)],
     ...(m.singleTokenRequests > 0
       ? [['requests of one token', `${count(m.singleTokenRequests)} (no TPOT)`] as const]
       : []),
