@@ -1,17 +1,19 @@
 // How many requests were in flight on average, and what a token cost over all of them: the figures of a closed loop.
 
-import type { Interval, RequestTable } from '../core/index.ts';
+import type { Interval, Ns, RequestTable } from '../core/index.ts';
 import type { MeasuredRequests } from './request-metrics.ts';
 
 /**
  * Mean number of requests between dispatch and end, over the window. A request ends with its end marker, else with its
  * last event; one of which nothing came has no known end and is not counted.
+ *
+ * @param heldNs how long a request keeps its slot beyond its end: the think time of a closed loop
  */
-export function meanInFlight({ table, lastNs }: MeasuredRequests, window: Interval): number {
+export function meanInFlight({ table, lastNs }: MeasuredRequests, window: Interval, heldNs: Ns = 0): number {
   let totalNs = 0;
   for (let row = 0; row < table.count; row++) {
     const fromNs = Math.max(window.startNs, table.dispatchedNs[row]!);
-    const untilNs = Math.min(window.endNs, endOf(table, lastNs, row));
+    const untilNs = Math.min(window.endNs, endOf(table, lastNs, row) + heldNs);
     if (untilNs > fromNs) totalNs += untilNs - fromNs;
   }
   return totalNs / (window.endNs - window.startNs);

@@ -64,6 +64,8 @@ export type ArrivalPart = Pick<
 
 export interface Arriving {
   readonly part: ArrivalPart;
+  /** Rows of the load's trace, when it replays one. */
+  readonly rows: TraceRows | null;
   /** The longest prompt and answer of a trace that brings its own lengths; empty otherwise. */
   readonly traced: { readonly promptTokens?: number; readonly outputTokens?: number };
 }
@@ -93,7 +95,7 @@ export function arriving(
     }
     if (rows !== null) tracesFit(rows, at, maxModelLen, list);
   }
-  return list.problems.length > before ? null : { part: arrivalPart(load, trace, rows), traced };
+  return list.problems.length > before ? null : { part: arrivalPart(load, trace, rows), rows, traced };
 }
 
 /** Adds a problem for every key that the kind lacks or has no use for. */
@@ -115,7 +117,7 @@ function checkKind(load: ArrivalInput, path: ConfigPath, list: ProblemList): voi
 const usedBy = (kind: LoadKind, key: ArrivalKey): boolean =>
   NEEDED[kind].includes(key) || (ALLOWED[kind] ?? []).includes(key);
 
-/** The rate of steps is their mean, that of a trace the recorded one as it is played. */
+/** Before the load's length is known, the rate of steps is their mean, that of a trace the recorded one as it is played. */
 function arrivalPart(load: ArrivalInput, trace: TraceSpec | null, rows: TraceRows | null): ArrivalPart {
   const { kind, rate, burstiness, steps, concurrency, thinkS, requests } = load;
   return {

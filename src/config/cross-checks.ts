@@ -102,7 +102,7 @@ function fitsModel(total: number, path: ConfigPath, maxModelLen: number, list: P
 export function checkLoadSize(load: LoadSpec, path: ConfigPath, list: ProblemList): void {
   const expected = expectedArrivals(load, load.warmupS + load.windowS + load.tailS);
   if (expected === null) {
-    if ((load.requests ?? 0) * load.promptTokens > MAX_PLAN_IDS) {
+    if ((load.requests ?? 0) * meanRequest(load).promptTokens > MAX_PLAN_IDS) {
       list.value([...path, 'requests'], 'fewer or shorter prompts: all of them together would take more than 1 GiB');
     }
     return;

@@ -5,6 +5,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { ConfigError, type Experiment, meanRequest, messageOf } from '../core/index.ts';
 import { arriving } from './arrival-keys.ts';
+import { fitArrivals } from './arrivals-fit.ts';
 import { checkLoadSize, checkSoak, crossCheck } from './cross-checks.ts';
 import { readDocument } from './document.ts';
 import { requestFields } from './length-keys.ts';
@@ -63,7 +64,8 @@ function complete({ sections, arms, loads }: CheckedConfig, folder: string, list
     const offered = load && arriving(load, path, folder, model?.maxModelLen ?? Number.POSITIVE_INFINITY, list);
     const requests = offered && requestFields({ ...load, ...offered.traced });
     if (!load || !offered || !requests) return undefined;
-    const spec = loadPhases(load, offered.part, requests, path, slos, profile, judge);
+    const phased = loadPhases(load, offered.part, requests, path, slos, profile, judge);
+    const spec = fitArrivals(phased, offered.rows, path, list);
     checkLoadSize(spec, path, list);
     return spec;
   });

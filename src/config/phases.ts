@@ -53,7 +53,10 @@ const show = (lengthS: number): string => String(Math.ceil(lengthS * 1000 - 1e-6
 /** Seconds from arrival to the last of `tokens` tokens when an SLO is just kept. */
 const spanS = (slo: Slo, tokens: number): number => (slo.ttftMs + (tokens - 1) * slo.tpotMs) / 1000;
 
-/** Warm-up, window, tail and drain of a load (METHOD 1.1); the loosest SLO sizes the tail. */
+/**
+ * Warm-up, window, tail and drain of a load (METHOD 1.1); the loosest SLO sizes the tail. Unless it is given, the window
+ * of a phased load reaches to the end of its steps.
+ */
 export function loadPhases(
   load: LoadInput,
   part: ArrivalPart,
@@ -72,19 +75,23 @@ export function loadPhases(
   );
   const length = (name: string, key: string, given: number | undefined, minimumS: number) =>
     judge.length(`load ${id} ${name}`, [...path, key], given, minimumS);
+  const warmupS = length(
+    'warm-up',
+    'warmupS',
+    load.warmupS,
+    Math.max(WARMUP_FLOOR_S, 2 * spanS(slos.primary, outputTokens)),
+  );
+  const tailS = length('tail', 'tailS', load.tailS, Math.max(TAIL_FLOOR_S, loosestS));
+  const stepsS = (part.steps ?? []).reduce((sum, { durationS }) => sum + durationS, 0);
+  const reachS = load.windowS ?? Math.max(windowS, stepsS - warmupS - tailS);
   return {
     ...PLAIN_LOAD,
     id,
     ...part,
     ...requests,
-    warmupS: length(
-      'warm-up',
-      'warmupS',
-      load.warmupS,
-      Math.max(WARMUP_FLOOR_S, 2 * spanS(slos.primary, outputTokens)),
-    ),
-    windowS: length('window', 'windowS', load.windowS, windowS),
-    tailS: length('tail', 'tailS', load.tailS, Math.max(TAIL_FLOOR_S, loosestS)),
+    warmupS,
+    windowS: length('window', 'windowS', reachS, windowS),
+    tailS,
     drainS: length('drain', 'drainS', load.drainS, DRAIN_S),
   };
 }

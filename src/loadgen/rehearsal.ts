@@ -7,7 +7,7 @@ import { LoadClient } from './client.ts';
 import { TableBuilder } from './table.ts';
 
 const SOCKETS = 16;
-const REQUESTS = 600;
+const REQUESTS = 300;
 const TOKENS = 4;
 const TIMEOUT_MS = 2_000;
 const REQUEST = Buffer.from('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');

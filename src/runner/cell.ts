@@ -64,12 +64,12 @@ export async function runCell(context: CellContext, cell: CellPlan): Promise<Cel
     trace: cell.load.trace && readTrace(cell.load.trace.path),
     material: context.prompts.of(cell.load),
   });
-  sayRepeats(context, cell, plan);
   const startTimeAtStart = startTimeOf(engine.pid);
   const edgeAtStart = await takeEdge(context, DRAIN_LIMIT_MS);
   const anchorAtStart = origin.anchor();
   const refused = new AbortController();
   const result = await playLoad(context, cell, plan, refused);
+  sayRepeats(context, cell, plan);
   const anchorAtEnd = origin.anchor();
   const edgeAtEnd = context.loadSignal.aborted ? await scrapeEdge(context) : await takeEdge(context, DRAIN_LIMIT_MS);
   const server: ServerEvidence = {
@@ -99,11 +99,14 @@ const startTimeOf = (pid: number | null): string | null => (pid === null ? null 
 
 /** A prompt that is sent again can be served from a prefix cache: the capture and the audience are told. */
 function sayRepeats(context: CellContext, cell: CellPlan, { repeatedPrompts, scheduledNs }: RequestPlan): void {
-  if (repeatedPrompts === 0) return;
+  // A closed loop leaves most of its planned requests unsent: those have no arrival.
+  const arrivals = (from: number) => scheduledNs.subarray(from).filter((atNs) => !Number.isNaN(atNs)).length;
+  const repeated = repeatedPrompts === 0 ? 0 : arrivals(scheduledNs.length - repeatedPrompts);
+  if (repeated === 0) return;
   const where = cellId(cell.key);
-  const requests = scheduledNs.length;
-  context.writer.event('prompts_repeat', { cell: where, requests, repeated: repeatedPrompts });
-  const message = `${repeatedPrompts} of ${requests} requests repeat a prompt: the file has fewer than the load needs`;
+  const requests = arrivals(0);
+  context.writer.event('prompts_repeat', { cell: where, requests, repeated });
+  const message = `${repeated} of ${requests} requests repeat a prompt: the file has fewer than the load needs`;
   warn(
     context,
     where,

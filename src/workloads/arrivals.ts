@@ -4,7 +4,7 @@ import { ConfigError, type LoadSpec, NS_PER_S } from '../core/index.ts';
 import { gammaSchedule } from './gamma.ts';
 import { expectedPhased, phasedSchedule } from './phased.ts';
 import { poissonSchedule } from './poisson.ts';
-import { type TraceRows, traceLengthS, traceSchedule } from './trace.ts';
+import { type TraceRows, traceSchedule } from './trace.ts';
 
 /**
  * All arrivals in [0, durationS) as ns after the load's start, ascending. Nothing is rescaled to reach a count: the
@@ -53,14 +53,5 @@ export function expectedArrivals(load: LoadSpec, durationS: number): number | nu
 
 function replay(load: LoadSpec, rows: TraceRows | null, durationS: number): Float64Array {
   if (load.trace === null || rows === null) throw new TypeError(`load ${load.id}: its trace was not read`);
-  const { rateScale, path } = load.trace;
-  const lengthS = traceLengthS(rows, rateScale);
-  if (lengthS < durationS) {
-    throw new ConfigError(
-      'trace_too_short',
-      `load ${load.id}: ${path} holds ${lengthS.toFixed(1)} s at ${rateScale} times its rate, the load takes ${durationS} s`,
-      { advice: 'Shorten the phases, lower rateScale, or use a longer trace: it is not repeated.' },
-    );
-  }
-  return traceSchedule(rows, rateScale, durationS);
+  return traceSchedule(rows, load.trace.rateScale, durationS);
 }

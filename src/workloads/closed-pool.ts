@@ -1,6 +1,6 @@
 // How many requests a closed loop is given to send: its rate is a result, so they are planned without times of their own.
 
-import { type LoadSpec, REQUESTS_PER_ATTEMPT } from '../core/index.ts';
+import { type LoadSpec, meanRequest, REQUESTS_PER_ATTEMPT } from '../core/index.ts';
 
 /** No server that answers in earnest takes less for a token, with the way to it and back. */
 const SHORTEST_TOKEN_S = 0.002;
@@ -14,8 +14,9 @@ const MAX_IDS = 2 ** 28;
  */
 export function closedPool(load: LoadSpec, durationS: number): Float64Array {
   const slots = load.concurrency ?? 1;
-  const turnS = load.outputTokens * SHORTEST_TOKEN_S + load.thinkS;
-  const most = Math.min(REQUESTS_PER_ATTEMPT, Math.floor(MAX_IDS / load.promptTokens));
+  const { promptTokens, outputTokens } = meanRequest(load);
+  const turnS = outputTokens * SHORTEST_TOKEN_S + load.thinkS;
+  const most = Math.min(REQUESTS_PER_ATTEMPT, Math.floor(MAX_IDS / promptTokens));
   const needed = load.requests ?? Math.ceil(slots * (durationS / turnS + 1));
   return new Float64Array(Math.min(needed, most)).fill(Number.NaN);
 }

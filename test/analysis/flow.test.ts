@@ -63,6 +63,18 @@ test('no step down, no recovery; nor when the load ends first', () => {
   expect(recoveryS(load, phases, overload(115))).toBeNull();
 });
 
+test('V27: a slot that thinks counts as held', () => {
+  // Ten requests a second, each in flight for 341 ms less its send lag of 0.1 ms: 3.4 slots; with 400 ms of thought 7.4.
+  const { meanInFlight: mean } = assess({}).metrics;
+  const closed = (thinkS: number) => {
+    const load = { kind: 'closed' as const, rate: null, concurrency: mean + 4, thinkS };
+    return ruleOf(assess({ facts: (good: CellFacts) => ({ ...good, load: { ...good.load, ...load } }) }), 'V27');
+  };
+  expect(closed(0.4)).toMatchObject({ status: 'pass', evidence: { meanInFlight: mean } });
+  expect(closed(0.4).text).toContain('in flight or thinking');
+  expect(closed(0)).toMatchObject({ status: 'hit', act: 'X' });
+});
+
 test('V27: slots that are not held full exclude the cell; a limited loop and an open one are not asked', () => {
   const closed = (concurrency: number, requests: number | null = null) => {
     const kind = 'closed' as const;

@@ -30,6 +30,10 @@ const control = (patch: Partial<CellFacts['control']>) => (facts: CellFacts) => 
   ...facts,
   control: { ...facts.control, ...patch },
 });
+const slots = (concurrency: number) => (facts: CellFacts) => ({
+  ...facts,
+  load: { ...facts.load, kind: 'closed' as const, rate: null, concurrency, requests: 1e6 },
+});
 const wallEnd = (wallMs: number) => (facts: CellFacts) => ({
   ...facts,
   anchors: { ...facts.anchors, end: { ...facts.anchors.end, wallMs } },
@@ -414,6 +418,20 @@ const CASES: readonly RuleCase[] = [
     code: 'preemptions',
     act: 'W',
     facts: endCounters({ [VLLM_METRICS.preemptions]: 1 }),
+  },
+  ...[1, 64].map((concurrency) => ({
+    name: `a preemption in a closed loop of ${concurrency}`,
+    rule: 'V18',
+    code: 'preemptions',
+    act: 'X' as const,
+    facts: (facts: CellFacts) => slots(concurrency)(endCounters({ [VLLM_METRICS.preemptions]: 1 })(facts)),
+  })),
+  {
+    name: 'a preemption in a closed loop of 256',
+    rule: 'V18',
+    code: 'preemptions',
+    act: 'W',
+    facts: (facts: CellFacts) => slots(256)(endCounters({ [VLLM_METRICS.preemptions]: 1 })(facts)),
   },
   {
     name: 'another start time',

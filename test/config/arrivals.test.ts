@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseExperiment } from '../../src/config/load.ts';
 import { type BenchError, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
+import { readTrace } from '../../src/workloads/trace.ts';
 
 const FIXTURES = new URL('../fixtures/traces/', import.meta.url).pathname;
 
@@ -48,7 +49,9 @@ describe('trace', () => {
   test('its path counts from the config, its rate and lengths are its own', () => {
     const load = loadOf(`kind: trace, trace: { path: ${path}, rateScale: 2 }`);
     expect(load.trace).toEqual({ path: `${FIXTURES}${path}`, rateScale: 2, lengths: true });
-    expect(load.rate).toBeGreaterThan(5);
+    // The mean over the 30 s that are played, which are the first 60 s of the recording.
+    const rows = readTrace(`${FIXTURES}${path}`);
+    expect(load.rate).toBeCloseTo(rows.atNs.filter((atNs) => atNs < 60e9).length / 30, 12);
     expect(load.promptTokens).toBeGreaterThan(1000);
     expect(load.outputTokens).toBeGreaterThan(400);
   });
@@ -58,11 +61,44 @@ describe('trace', () => {
     expect(problems(`kind: trace, trace: { path: ${path}, lengths: false }`).join()).toContain('promptTokens: missing');
   });
 
+  test('that ends before the load does is refused before anything starts, with its last line', () => {
+    const found = problems(`kind: trace, trace: { path: ${path}, rateScale: 3 }`).join();
+    expect(found).toMatch(
+      /x\.yaml:10:\d+: loads\[0\]\.trace\.path: .*excerpt\.csv:301: the trace ends here, after 2\d\.\d s/,
+    );
+  });
+
   test('a file that is missing, or no trace, or too long for the model', () => {
     expect(problems('kind: trace, trace: { path: no.csv }').join()).toMatch(/trace\.path: .*no\.csv: ENOENT/);
     expect(problems('kind: trace, trace: { path: ATTRIBUTION.md }').join()).toContain('ATTRIBUTION.md:1: the column');
     const small = text(`kind: trace, trace: { path: ${path} }`).replace('maxModelLen: 8192', 'maxModelLen: 512');
     expect(() => parseExperiment(small, `${FIXTURES}x.yaml`)).toThrow(/rows are longer than model\.maxModelLen 512/);
+  });
+});
+
+describe('phased', () => {
+  const phased = (steps: string, phases = 'warmupS: 30, tailS: 15') => {
+    const document = text(`kind: phased, steps: ${steps}, ${LENGTHS}`);
+    return document.replace('warmupS: 5, windowS: 20, tailS: 5', phases);
+  };
+  const OVERLOAD = '[{ rate: 7, durationS: 120 }, { rate: 15, durationS: 60 }, { rate: 7, durationS: 320 }]';
+
+  test('the window reaches to the end of the steps unless it is given, and the rate is the mean over the load', () => {
+    const [load] = parseExperiment(phased(OVERLOAD), 'x.yaml').loads;
+    expect(load).toMatchObject({ warmupS: 30, windowS: 455, tailS: 15 });
+    expect(load!.rate).toBeCloseTo((7 * 440 + 15 * 60) / 500, 12);
+  });
+
+  test('the last step goes on when the load is longer', () => {
+    const [load] = parseExperiment(phased(OVERLOAD, 'warmupS: 30, windowS: 955, tailS: 15'), 'x.yaml').loads;
+    expect(load!.rate).toBeCloseTo((7 * 940 + 15 * 60) / 1000, 12);
+  });
+
+  test('a step that begins when the load is over is named', () => {
+    const given = phased(OVERLOAD, 'warmupS: 30, windowS: 135, tailS: 15');
+    expect(() => parseExperiment(given, 'x.yaml')).toThrow(
+      /x\.yaml:10:\d+: loads\[0\]\.steps\[2\]: got a mapping, expected a step that begins within the load: at 180 s it is over/,
+    );
   });
 });
 

@@ -1,12 +1,14 @@
 // Arrivals are the process that their kind promises, and the same bytes wherever they are made.
 
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
 import { shareIndex, sharePosition, shareSize } from '../../src/loadgen/shares.ts';
 import { arrivalsOf, expectedArrivals } from '../../src/workloads/arrivals.ts';
 import { phasedSchedule } from '../../src/workloads/phased.ts';
-import { poissonSchedule } from '../../src/workloads/poisson.ts';
+import { arrivalsLabel, poissonSchedule } from '../../src/workloads/poisson.ts';
 import { parseTrace, readTrace, traceLengthS } from '../../src/workloads/trace.ts';
 
 const TRACE = new URL('../fixtures/traces/azure-llm-2023-conv-excerpt.csv', import.meta.url).pathname;
@@ -197,6 +199,7 @@ describe('trace', () => {
 
   test('one that is too short is refused, not repeated', () => {
     expect(() => replayed(1, 100_000)).toThrow(expect.objectContaining({ code: 'trace_too_short' }));
+    expect(() => replayed(1, 100_000)).toThrow(/azure-llm-2023-conv-excerpt\.csv:301: the trace ends here/);
   });
 
   test.each([
@@ -204,6 +207,8 @@ describe('trace', () => {
     ['TIMESTAMP,ContextTokens,GeneratedTokens\n', 't.csv:1: there is no row below the header'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1', 't.csv:2: "yesterday" is no time'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\r\n5,1,1\r\n4,1,1', 't.csv:3: earlier than the row before it'],
+    ['TIMESTAMP,ContextTokens,GeneratedTokens\n2023-02-30 10:00:00,1,1', 't.csv:2: "2023-02-30 10:00:00" is no time'],
+    ['TIMESTAMP,ContextTokens,GeneratedTokens\r\n5,1,1\r\n6,1\r\n', 't.csv:3: "" is no number of output tokens'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\n5,1.5,1', 't.csv:2: "1.5" is no number of prompt tokens'],
     ['TIMESTAMP,ContextTokens,GeneratedTokens\n5,1,0', 't.csv:2: "0" is no number of output tokens'],
   ])('a damaged file is refused with its line (%#)', (text, message) => {
@@ -218,5 +223,55 @@ describe('trace', () => {
       [9, 10],
       [7, 8],
     ]);
+  });
+});
+
+describe('one seed', () => {
+  const KINDS: Readonly<Record<string, Partial<LoadSpec>>> = {
+    poisson: {},
+    gamma: { kind: 'gamma', burstiness: 0.5 },
+    constant: { kind: 'constant' },
+    phased: {
+      kind: 'phased',
+      steps: [
+        { rate: 20, durationS: 10 },
+        { rate: 60, durationS: 10 },
+        { rate: 20, durationS: 10 },
+      ],
+    },
+    trace: { kind: 'trace', trace: { path: TRACE, rateScale: 1, lengths: true } },
+  };
+  const key = (patch: object) => arrivalsLabel({ seed: 7, repeat: 1, load: 'l', attempt: 1, ...patch });
+  const made = (kind: string, label: string) => arrivalsOf(load(KINDS[kind]!), label, 30, readTrace(TRACE));
+  const digest = (arrivals: Float64Array) => createHash('sha256').update(arrivals).digest('hex');
+  const room = (file: string) => JSON.stringify(new URL(`../../src/workloads/${file}`, import.meta.url).href);
+
+  test.each(Object.keys(KINDS))('gives the same bytes of a %s load in another process', (kind) => {
+    const script = `
+      import { createHash } from 'node:crypto';
+      import { arrivalsOf } from ${room('arrivals.ts')};
+      import { readTrace } from ${room('trace.ts')};
+      const [load, label, trace] = process.argv.slice(1);
+      const arrivals = arrivalsOf(JSON.parse(load), label, 30, readTrace(trace));
+      console.log(createHash('sha256').update(arrivals).digest('hex'));`;
+    const args = ['--input-type=module-typescript', '-e', script, JSON.stringify(load(KINDS[kind]!)), key({}), TRACE];
+    const theirs = execFileSync(process.execPath, args, { encoding: 'utf8' }).trim();
+    expect(theirs).toBe(digest(made(kind, key({}))));
+  });
+
+  test.each(['poisson', 'gamma', 'phased'])('gives other arrivals of a %s load to another attempt', (kind) => {
+    const first = digest(made(kind, key({})));
+    expect(digest(made(kind, key({})))).toBe(first);
+    for (const other of [{ attempt: 2 }, { repeat: 2 }, { seed: 8 }, { load: 'm' }]) {
+      expect(digest(made(kind, key(other)))).not.toBe(first);
+    }
+  });
+
+  test.each(Object.keys(KINDS))('makes ascending whole ns of a %s load, within it', (kind) => {
+    const arrivals = made(kind, key({}));
+    expect(arrivals.length).toBeGreaterThan(50);
+    arrivals.forEach((at, k) => {
+      expect(Number.isSafeInteger(at) && at >= (arrivals[k - 1] ?? 0) && at < 30e9).toBe(true);
+    });
   });
 });

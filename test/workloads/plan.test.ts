@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { isBenchError, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
+import { closedPool } from '../../src/workloads/closed-pool.ts';
 import { type OpenLoadInput, planOpenLoad } from '../../src/workloads/plan.ts';
 import { poissonSchedule } from '../../src/workloads/poisson.ts';
 import { promptSource } from '../../src/workloads/prompts.ts';
@@ -86,5 +87,24 @@ describe('the plan of a load', () => {
     } catch (error) {
       expect(isBenchError(error) && error.code).toBe('too_many_requests');
     }
+  });
+
+  describe('of a closed loop', () => {
+    const closed = (patch: Partial<LoadSpec>) =>
+      planOpenLoad({ ...input, load: { ...load, kind: 'closed', rate: null, concurrency: 4, ...patch } });
+
+    test('has as many requests as slots of 2 ms a token could send, or as it may, and no arrival yet', () => {
+      const unlimited = closed({});
+      expect(unlimited.scheduledNs).toHaveLength(Math.ceil(4 * (43 / (128 * 0.002) + 1)));
+      expect(unlimited.scheduledNs.every(Number.isNaN)).toBe(true);
+      expect(closed({ requests: 9 }).scheduledNs).toHaveLength(9);
+      expect(closed({ thinkS: 10 }).scheduledNs).toHaveLength(Math.ceil(4 * (43 / (128 * 0.002 + 10) + 1)));
+    });
+
+    test('never has more than salts and memory hold', () => {
+      const huge = { ...load, kind: 'closed' as const, rate: null, windowS: 600 };
+      expect(closedPool({ ...huge, concurrency: 4096, outputTokens: 1 }, 700)).toHaveLength(2 ** 20);
+      expect(closedPool({ ...huge, concurrency: 4096, promptTokens: 2 ** 20 }, 700)).toHaveLength(2 ** 8);
+    });
   });
 });

@@ -16,6 +16,8 @@ import {
 } from './rule.ts';
 
 const MAX_FAILED = 0.01;
+/** The closed loops `b1` and `b64`, whose TPOT is compared: a preempted request would not be of their batch. */
+const COMPARED_SLOTS: readonly number[] = [1, 64];
 
 /** Increase of a counter from the load's start to its end; null when either edge lacks it. */
 function increase({ facts }: RuleInput, series: string): number | null {
@@ -58,7 +60,9 @@ function preemptions(input: RuleInput): Finding {
   const count = increase(input, VLLM_METRICS.preemptions);
   if (neverShown(input, VLLM_METRICS.preemptions)) return notEvaluated(`${NOT_SHOWN} preemptions`);
   if (count === null) return noEvidence('the server shows no preemption counter at both edges of the load');
-  if (count > 0) return hit({ preemptions: count }, `the server preempted requests ${count} times`);
+  const { kind, concurrency } = input.facts.load;
+  const act = kind === 'closed' && COMPARED_SLOTS.includes(concurrency ?? 0) ? 'X' : 'W';
+  if (count > 0) return hit({ preemptions: count }, `the server preempted requests ${count} times`, { act });
   return pass({ preemptions: count }, 'no preemption');
 }
 

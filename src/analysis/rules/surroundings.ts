@@ -1,6 +1,7 @@
 // What happened around the load: the wall clock, and the rules whose inputs are not measured yet.
 
-import { NS_PER_MS } from '../../core/index.ts';
+import { NS_PER_MS, NS_PER_S } from '../../core/index.ts';
+import { meanInFlight } from '../in-flight.ts';
 import { type Finding, hit, notApplicable, notEvaluated, pass, type Rule, type RuleInput } from './rule.ts';
 
 const MAX_DRIFT_MS = 50;
@@ -28,13 +29,16 @@ export const V23 = unmeasured('V23', 'ecc_or_fault', 'L', 'ECC counts and driver
 export const V26 = unmeasured('V26', 'soak_unstable', 'W', "the temperature of the block's first cell");
 export const V28 = unmeasured('V28', 'env_mismatch', 'X', 'a cell alone has no pair to compare with');
 /** A loop that has sent all there was runs empty, so only one without an end holds its slots full. */
-function concurrency({ facts: { load }, meanInFlight }: RuleInput): Finding {
-  const { concurrency: slots, requests } = load;
+function concurrency({ facts: { load, phases }, requests: measured, meanInFlight: inFlight }: RuleInput): Finding {
+  const { concurrency: slots, requests, thinkS } = load;
   if (load.kind !== 'closed' || slots === null) return notApplicable('the load is an open loop');
   if (requests !== null) return notApplicable('the load ends with its last request, so its slots run empty');
-  const evidence = { slots, meanInFlight };
-  const off = Math.abs(meanInFlight - slots) / slots;
-  const text = `${meanInFlight.toFixed(2)} requests were in flight on average, in ${slots} slots`;
+  // A slot that thinks is not idle: it is where the load wants it.
+  const meanHeld = thinkS === 0 ? inFlight : meanInFlight(measured, phases.window, thinkS * NS_PER_S);
+  const evidence = { slots, meanInFlight: inFlight, meanHeld };
+  const off = Math.abs(meanHeld - slots) / slots;
+  const thinking = thinkS === 0 ? '' : ' or thinking';
+  const text = `${meanHeld.toFixed(2)} requests were in flight${thinking} on average, in ${slots} slots`;
   return off > MAX_SLOT_DEVIATION ? hit(evidence, text) : pass(evidence, text);
 }
 
