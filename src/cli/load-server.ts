@@ -5,7 +5,6 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { requestsCsv } from '../analysis/requests-csv.ts';
-import { openRun } from '../capture/reader.ts';
 import { type CellFile, EnvironmentError, messageOf, OUTCOMES, type RequestTable, toJson } from '../core/index.ts';
 import { requestIdPrefix } from '../loadgen/body.ts';
 import type { Reporter } from '../runner/progress.ts';
@@ -27,17 +26,18 @@ export async function loadServer(flags: LoadFlags): Promise<number> {
     { experiment, text },
     { dir, pricePerHour: flags.price ?? null },
     async (options) => {
+      let measured: { cell: CellFile; requests: RequestTable; originNs: bigint } | null = null;
       const result = await runExperiment({
         ...options,
+        onCell: (cell, requests, originNs) => {
+          measured = { cell, requests, originNs };
+        },
         ...(flags.calibrate ? {} : { calibration: { skipped: 'not asked for with --calibrate' } }),
         reporter: withoutCells(options.reporter),
       });
-      const run = await openRun(result.dir);
-      const [cell] = await run.cells();
-      if (cell === undefined) return result;
-      const requests = await run.requests(cell.key);
-      if (flags.requestsCsv !== undefined)
-        await writeCsv(flags.requestsCsv, requests, cell, BigInt(run.manifest.origin.monotonicNs));
+      if (measured === null) return result;
+      const { cell, requests, originNs } = measured as { cell: CellFile; requests: RequestTable; originNs: bigint };
+      if (flags.requestsCsv !== undefined) await writeCsv(flags.requestsCsv, requests, cell, originNs);
       for (const line of loadTable(cell)) stderrTerminal.write(`${line}\n`);
       stderrTerminal.write(
         `seed ${experiment.seed}: the same arrivals and prompts again with --seed ${experiment.seed}\n`,

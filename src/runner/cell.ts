@@ -245,6 +245,7 @@ async function writeCell(
     metrics,
     edges: { start: edgeAtStart.text, end: edgeAtEnd.text },
   });
+  context.onCell?.(file, result.requests, context.origin.monotonicNs);
   return file;
 }
 

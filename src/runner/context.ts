@@ -10,6 +10,7 @@ import {
   launchId,
   type NamedInterval,
   type Origin,
+  type RequestTable,
 } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import type { Guard } from '../gpu/guard/guard.ts';
@@ -45,7 +46,11 @@ export interface RunContext {
   readonly attached: FirstAttachment;
   /** For the proof of the saturation rules. */
   readonly inject: OpenLoadOptions['inject'];
+  readonly onCell: OnCell | null;
 }
+
+/** Told of every cell as it was written, with its requests and the instant (CLOCK_MONOTONIC) from which their times count. */
+export type OnCell = (cell: CellFile, requests: RequestTable, originNs: bigint) => void;
 
 export type AfterLoads = (engine: RunningEngine, cells: readonly CellFile[], signal: AbortSignal) => Promise<void>;
 

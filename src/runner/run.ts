@@ -24,7 +24,7 @@ import type { OpenLoadOptions } from '../loadgen/open.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
-import { type AfterLoads, type RunContext, warn } from './context.ts';
+import { type AfterLoads, type OnCell, type RunContext, warn } from './context.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
@@ -47,6 +47,7 @@ export interface RunOptions {
   /** argv that runs this program, for its helper processes. */
   readonly self: readonly string[];
   readonly afterLoads?: AfterLoads;
+  readonly onCell?: OnCell;
   /** How deeply the client proves itself before the first launch, or why it does not. */
   readonly calibration: WantedCalibration;
   /** For the proof of the saturation rules: stops the first load worker of every load for a while. */
@@ -152,6 +153,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       afterLoads: options.afterLoads ?? null,
       attached: opened.attached,
       inject: options.inject,
+      onCell: options.onCell ?? null,
     };
     run.reporter.emit({
       kind: 'run-started',
