@@ -7,7 +7,7 @@ import { withParquet } from './parquet-read.ts';
 import { int64Cells, nullableInt32Cells, writeParquet } from './parquet-write.ts';
 
 /** Writes a schedule; returns the SHA-256 of the file. Throws CaptureError `invalid_column` as `writeRequests` does. */
-export function writeSchedule(path: string, table: ScheduleTable, synthetic: boolean): Promise<string> {
+export async function writeSchedule(path: string, table: ScheduleTable, synthetic: boolean): Promise<string> {
   const { count, scheduledNs, promptTokens, requestedTokens } = table;
   if (scheduledNs.length !== count || promptTokens.length !== count || requestedTokens.length !== count) {
     throw new CaptureError(

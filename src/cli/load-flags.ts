@@ -1,5 +1,6 @@
 // What `tokbench load` was told, turned into the experiment that it means.
 
+import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type AttachedExperiment, type AttachedLoad, attachedExperiment } from '../config/attached-load.ts';
 import { isSecretHeader } from '../config/fields.ts';
@@ -35,7 +36,7 @@ export interface LoadFlags {
   readonly datasetPath?: string;
   readonly randomPrefixLen?: number;
   readonly goodput?: readonly string[];
-  readonly seed: number;
+  readonly seed?: number;
   readonly apiKeyEnv?: string;
   readonly apiKeyFile?: string;
   readonly header: readonly string[];
@@ -79,7 +80,7 @@ export function experimentOfFlags(
     },
     servedName: flags.model,
     tokenIds: tokenIdsOf(flags.tokenIds),
-    seed: flags.seed,
+    seed: flags.seed ?? randomInt(2 ** 31),
     slo: flags.goodput === undefined ? null : sloOf(flags.goodput),
     gpu: gpuOf(flags.gpu),
     workers: flags.workers,

@@ -39,6 +39,9 @@ export async function loadServer(flags: LoadFlags): Promise<number> {
       if (flags.requestsCsv !== undefined)
         await writeCsv(flags.requestsCsv, requests, cell, BigInt(run.manifest.origin.monotonicNs));
       for (const line of loadTable(cell)) stderrTerminal.write(`${line}\n`);
+      stderrTerminal.write(
+        `seed ${experiment.seed}: the same arrivals and prompts again with --seed ${experiment.seed}\n`,
+      );
       const refusal = everyRequestFailed(requests);
       if (refusal !== null) stderrTerminal.write(`every request failed: ${refusal}\n`);
       if (flags.report && result.status !== 'interrupted') await (await import('./commands/report.ts')).reportRun(dir);

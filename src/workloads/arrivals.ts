@@ -39,7 +39,7 @@ export function arrivalsOf(
 }
 
 /** Arrival k at k / rate, k = 1, 2, ...: each computed by itself, so that no rounding adds up. */
-export function constantSchedule(rate: number, durationS: number): Float64Array {
+function constantSchedule(rate: number, durationS: number): Float64Array {
   const arrivals: number[] = [];
   for (let k = 1; k / rate < durationS; k++) arrivals.push(Math.floor((k / rate) * NS_PER_S + 0.5));
   return Float64Array.from(arrivals);

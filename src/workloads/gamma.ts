@@ -2,7 +2,7 @@
 
 import { NS_PER_S } from '../core/index.ts';
 import { poissonSchedule } from './poisson.ts';
-import { labelStream, type RandomStream } from './rng.ts';
+import { labelStream, type RandomStream, standardNormal } from './rng.ts';
 
 /**
  * Arrivals in [0, durationS) as ns after the load's start, ascending. The gaps have the coefficient of variation
@@ -27,19 +27,13 @@ export function gammaSchedule(label: string, rate: number, burstiness: number, d
  * One gamma variate of scale 1: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM Transactions
  * on Mathematical Software 26(3), 2000; shapes below 1 by their boost with a uniform power.
  */
-export function gammaVariate(stream: RandomStream, shape: number): number {
+function gammaVariate(stream: RandomStream, shape: number): number {
   if (shape < 1) return gammaVariate(stream, shape + 1) * (1 - stream.u53()) ** (1 / shape);
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);
   for (;;) {
-    const x = normalVariate(stream);
+    const x = standardNormal(stream);
     const v = (1 + c * x) ** 3;
     if (v > 0 && Math.log(1 - stream.u53()) < 0.5 * x * x + d - d * v + d * Math.log(v)) return d * v;
   }
-}
-
-/** One standard normal variate (Box and Muller 1958; the second of the pair is not used). */
-export function normalVariate(stream: RandomStream): number {
-  const radius = Math.sqrt(-2 * Math.log1p(-stream.u53()));
-  return radius * Math.cos(2 * Math.PI * stream.u53());
 }

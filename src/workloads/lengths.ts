@@ -1,7 +1,7 @@
 // How long each request is: prompt and answer lengths drawn from the load's distributions, in arrival order.
 
 import type { LengthSpec, LoadSpec } from '../core/index.ts';
-import { labelStream, type RandomStream } from './rng.ts';
+import { labelStream, type RandomStream, standardNormal } from './rng.ts';
 
 export interface RequestLengths {
   readonly promptTokens: number;
@@ -53,11 +53,6 @@ export function drawLength(spec: LengthSpec, stream: RandomStream): number {
     case 'empirical':
       return spec.values[stream.below(spec.values.length)]!;
   }
-}
-
-function standardNormal(stream: RandomStream): number {
-  const radius = Math.sqrt(-2 * Math.log1p(-stream.u53()));
-  return radius * Math.cos(2 * Math.PI * stream.u53());
 }
 
 const within = (value: number, { min, max }: { readonly min: number; readonly max: number }): number =>

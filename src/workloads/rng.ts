@@ -50,6 +50,12 @@ export class RandomStream {
   }
 }
 
+/** One standard normal variate of two uniforms (Box and Muller 1958; the second of the pair is not used). */
+export function standardNormal(stream: RandomStream): number {
+  const radius = Math.sqrt(-2 * Math.log1p(-stream.u53()));
+  return radius * Math.cos(2 * Math.PI * stream.u53());
+}
+
 const rotateLeft = (word: number, by: number): number => (word << by) | (word >>> (32 - by));
 
 /** Stream(label): seeded by the first 16 bytes of SHA-256 of the label in UTF-8, as four big-endian words. */

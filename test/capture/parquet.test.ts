@@ -14,6 +14,7 @@ import {
   writeGpuSamples,
   writeMetricSamples,
 } from '../../src/capture/parquet-samples.ts';
+import { readSchedule, writeSchedule } from '../../src/capture/parquet-schedule.ts';
 import {
   GPU_SAMPLE_COLUMNS,
   gpuSampleTable,
@@ -64,6 +65,41 @@ describe('round trips', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('any schedule comes back bit for bit, prompts without a count too, opens in DuckDB, and is refused with columns of unequal length', async () => {
+    const row = fc.record({
+      at: fc.integer({ min: 0, max: 2 ** 50 }),
+      prompt: fc.integer({ min: -1, max: 2 ** 31 - 1 }),
+      asked: count,
+    });
+    const path = join(scratch(), 'schedule.parquet');
+    await fc.assert(
+      fc.asyncProperty(fc.array(row, { maxLength: 12 }), async (rows) => {
+        const table = {
+          count: rows.length,
+          scheduledNs: Float64Array.from(rows, ({ at }) => at),
+          promptTokens: Int32Array.from(rows, ({ prompt }) => prompt),
+          requestedTokens: Int32Array.from(rows, ({ asked }) => asked),
+        };
+        const digest = await writeSchedule(path, table, true);
+        expect(await sha256File(path)).toBe(digest);
+        expect(await readSchedule(path)).toEqual(table);
+      }),
+      { numRuns: 30 },
+    );
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const three = { count: 3, scheduledNs: Float64Array.of(1, 2, 2 ** 50), promptTokens: Int32Array.of(4, -1, 5) };
+    await writeSchedule(path, { ...three, requestedTokens: Int32Array.of(7, 8, 9) }, true);
+    const read = await connection.runAndReadAll(`select * from '${path}'`);
+    expect(read.getRowsJson()).toEqual([
+      [0, '1', 4, 7],
+      [1, '2', null, 8],
+      [2, String(2 ** 50), 5, 9],
+    ]);
+    await expect(writeSchedule(path, { ...three, requestedTokens: Int32Array.of(7) }, true)).rejects.toMatchObject({
+      code: 'invalid_table',
+    });
   });
 
   test('any samples come back bit for bit, -0, NaN and infinities too', async () => {

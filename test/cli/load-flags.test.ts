@@ -62,6 +62,18 @@ describe('the experiment of the flags', () => {
     expect(environment).toEqual({ HEADER_X_TOKEN: 'secret' });
   });
 
+  test('without a seed no two loads share their prompts; with one they do', () => {
+    const promptsOf = (given: Partial<LoadFlags>) => {
+      const { seed, loads, model } = experimentOf(given);
+      const place = { repeat: 1, ordinal: 2, attempt: 1, tokenIds: model.tokenIds };
+      return planOpenLoad({ seed, load: { ...loads[0]!, windowS: 1 }, ...place }).promptIds;
+    };
+    const { seed: _seed, ...unseeded } = FLAGS;
+    const fresh = () => promptsOf({ ...unseeded, seed: undefined } as unknown as Partial<LoadFlags>);
+    expect(fresh().subarray(4, 20)).not.toEqual(fresh().subarray(4, 20));
+    expect(promptsOf({ seed: 5 })).toEqual(promptsOf({ seed: 5 }));
+  });
+
   test('N prompts end the window with the Nth arrival, whose gaps are not rescaled', () => {
     const experiment = experimentOf({ numPrompts: 50 });
     const [load] = experiment.loads;

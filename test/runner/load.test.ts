@@ -7,6 +7,7 @@ import { openRun } from '../../src/capture/reader.ts';
 import type { CellFile } from '../../src/core/index.ts';
 import { type Picky, type PickyServer, pickyServer } from '../support/picky-server.ts';
 import { testAuthority } from '../support/tls/authority.ts';
+import { wordLevel } from '../workloads/support/tokenizers.ts';
 import { type Ended, type Scene, scene, tokbench } from './support/harness.ts';
 
 const LONG = 60_000;
@@ -179,6 +180,36 @@ describe('a server that is already running', () => {
     await measured(at, await load(at, server.url, ['--insecure']));
     const [launch] = await (await openRun(at.dir)).launches();
     expect(launch?.effective['certificate']).toContain('NOT VERIFIED');
+  });
+});
+
+describe('prompts as text', () => {
+  const tokenizerIn = (at: Scene) => ['--tokenizer', wordLevel(join(at.folder, 'tokenizer')), '--token-ids', '4,1024'];
+
+  test('of counted length where the server takes no ids', { timeout: LONG }, async () => {
+    const server = await serverOf({ takesIds: false });
+    const at = scene('');
+    const cell = await measured(at, await load(at, server.url, tokenizerIn(at)));
+    const requests = await (await openRun(at.dir)).requests(cell.key);
+    expect(new Set(requests.promptTokensSent)).toEqual(new Set([16]));
+    expect(cell.rules.find(({ rule }) => rule === 'V1')).toMatchObject({ status: 'pass' });
+    expect(typeof server.requests.at(-1)?.body['prompt']).toBe('string');
+    expect(await verified(at)).toBe(0);
+  });
+
+  test('in a chat, whose template adds tokens of its own', { timeout: LONG }, async () => {
+    const server = await serverOf();
+    const at = scene('');
+    const cell = await measured(at, await load(at, server.url, ['--chat', ...tokenizerIn(at)]));
+    expect(server.requests.at(-1)).toMatchObject({
+      path: '/v1/chat/completions',
+      body: { messages: [{ role: 'user' }] },
+    });
+    const requests = await (await openRun(at.dir)).requests(cell.key);
+    expect(new Set(requests.promptTokensSent)).toEqual(new Set([16]));
+    expect(new Set(requests.promptTokensReported)).toEqual(new Set([19]));
+    expect(cell.rules.find(({ rule }) => rule === 'V1')?.text).toContain('3');
+    expect(await verified(at)).toBe(0);
   });
 });
 

@@ -88,6 +88,15 @@ export async function pickyServer(picky: Picky = {}): Promise<PickyServer> {
   };
 }
 
+/** Ids as they are; of a text its words, and three more for the template of a chat. */
+function countedTokens({ prompt, messages }: Record<string, unknown>): number {
+  const words = (text: unknown): number => String(text).split(' ').length;
+  if (Array.isArray(messages)) {
+    return messages.reduce((sum: number, message: { content: unknown }) => sum + words(message.content), 3);
+  }
+  return Array.isArray(prompt) ? prompt.length : words(prompt);
+}
+
 async function complete(
   picky: Picky,
   body: Record<string, unknown>,
@@ -101,7 +110,7 @@ async function complete(
     return json(422, { detail: 'Extra inputs are not permitted' });
   const { prompt } = body;
   if (picky.takesIds === false && typeof prompt !== 'string') return json(400, { detail: 'prompt must be a string.' });
-  const promptTokens = (Array.isArray(prompt) ? prompt.length : 1) + (picky.extraPromptTokens ?? 0);
+  const promptTokens = countedTokens(body) + (picky.extraPromptTokens ?? 0);
   const wanted = Number(body['max_tokens']);
   const tokens = picky.ignoresEos === false ? Math.max(1, wanted - 3) : wanted;
   const options = (body['stream_options'] ?? {}) as Record<string, unknown>;
@@ -111,7 +120,8 @@ async function complete(
     const reason = n < tokens ? null : tokens < wanted ? 'stop' : 'length';
     const ids = returnsIds && body['return_token_ids'] === true ? { token_ids: [100 + n] } : {};
     const continuous = usage === 'continuous' && options['continuous_usage_stats'] === true ? { usage: counts(n) } : {};
-    const choices = [{ index: 0, text: ` t${n}`, finish_reason: reason, ...ids }];
+    const said = 'messages' in body ? { delta: { content: ` t${n}` } } : { text: ` t${n}` };
+    const choices = [{ index: 0, ...said, finish_reason: reason, ...ids }];
     response.write(`data: ${JSON.stringify({ choices, ...continuous })}\n\n`);
     await sleep(2);
   }

@@ -30,7 +30,11 @@ export function configure(command: Command): void {
     .option('--dataset-path <file>', 'file of the custom or sharegpt dataset')
     .option('--random-prefix-len <tokens>', 'first tokens that all prompts share, of --random-input-len', wholeNumber)
     .option('--goodput <limit...>', 'latency promise, ms: ttft:1000 tpot:50')
-    .option('--seed <n>', 'seed of arrivals and prompts', wholeNumber, 0)
+    .option(
+      '--seed <n>',
+      'seed of arrivals and prompts (default: a new one each time, so that no cache knows them)',
+      wholeNumber,
+    )
     .option('--api-key-env <name>', 'environment variable that holds the API key')
     .option('--api-key-file <path>', 'file that holds the API key')
     .option(

@@ -4,6 +4,7 @@ import { type LatencySummary, offerText } from '../../core/index.ts';
 import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
 import { energyAbsent } from '../words.ts';
+import { loadKindPairs } from './load-kind.ts';
 import { ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
 
 function latencyRow(name: string, summary: LatencySummary): Row {
@@ -52,6 +53,7 @@ function workPairs(view: CellView): Pair[] {
     ],
     ['window', withUnit(m.windowS, 's')],
     ['mean in flight', number(m.meanInFlight)],
+    ...loadKindPairs(view.cell),
     ['attempt', count(key.attempt)],
     ['arrivals in the window', `${count(m.arrivals)}, ${count(m.dispatched)} dispatched`],
     [
