@@ -173,7 +173,7 @@ export class LoadClient implements ConnectionOwner {
     this.#lingering.delete(connection);
     connection.exchange = null;
     if (reusable) this.#pool.release(connection);
-    else this.#pool.discard(connection);
+    else this.#pool.retire(connection);
   }
 
   #abandon(flight: Flight): void {

@@ -1,11 +1,20 @@
 // The sockets of one worker: opened before the load, handed out newest first, renewed before the server's keep-alive
-// limit, counted when one had to be opened late.
+// limit, replaced when the server closes them, counted when one had to be opened late.
 
-import { NS_PER_S, type Ns } from '../core/index.ts';
+import { NS_PER_MS, NS_PER_S, type Ns } from '../core/index.ts';
 import type { Connection } from './connection.ts';
 
 /** Servers close an idle connection after 5 s (uvicorn's default); one that was used is replaced before that. */
 export const USED_IDLE_LIMIT_NS = 4 * NS_PER_S;
+/**
+ * Some servers promise keep-alive and close all the same (llama.cpp's does after every stream): a socket that has just
+ * answered rests this long, in which its end would be seen, as long as another one is at hand.
+ */
+const REST_NS = 20 * NS_PER_MS;
+/** A socket that was closed unused after less than this says nothing of a limit for idle ones. */
+const YOUNG_NS = NS_PER_S;
+/** Share of the life that the server gave an unused socket after which the next ones are renewed. */
+const UNUSED_LIFE_SHARE = 0.8;
 /** Sockets opened at one time: more at once delays them all. */
 const OPEN_BATCH = 50;
 const BACKOFF_NS = 2 * NS_PER_S;
@@ -26,7 +35,13 @@ export interface PoolOptions {
 export class SocketPool {
   readonly counts: PoolCounts = { openedBefore: 0, openedLate: 0 };
   #options: PoolOptions;
-  #idle: Connection[] = [];
+  /** Idle ones that carried a request before, the last to answer at the end. */
+  #used: Connection[] = [];
+  /** Idle ones that never did, the last to open at the end. */
+  #unused: Connection[] = [];
+  /** How long the server lets an unused one idle, as far as was seen (llama.cpp's: 5 s, uvicorn: for ever). */
+  #unusedLimitNs = Number.POSITIVE_INFINITY;
+  #closed = false;
   #all = new Set<Connection>();
   #opening = new Set<Connection>();
   #quietUntilNs = 0;
@@ -41,26 +56,20 @@ export class SocketPool {
   /** Opens the pool's sockets, a batch at a time. Resolves when each has been tried. */
   warm(): Promise<number> {
     return new Promise((resolve) => {
-      this.#warm = { left: this.#options.target, done: () => resolve(this.#idle.length) };
+      this.#warm = { left: this.#options.target, done: () => resolve(this.#used.length + this.#unused.length) };
       if (this.#options.target === 0) this.#endWarming();
-      else this.#openBatch(OPEN_BATCH);
+      else this.#openBatch(Math.min(OPEN_BATCH, this.#options.target));
     });
   }
 
-  /** The most recently used open socket, or null. Used ones that idled too long are dropped on the way. */
+  /** The open socket that answered last but has rested since, else the youngest unused one, else any; null without. */
   take(): Connection | null {
-    for (;;) {
-      const connection = this.#idle.pop();
-      if (connection === undefined) return null;
-      if (!this.#isStale(connection) && connection.open) return connection;
-      this.discard(connection);
-    }
+    return this.#takeRested() ?? this.takeFresh() ?? this.#takeFrom(this.#used);
   }
 
   /** A socket that never carried a request, or null. */
   takeFresh(): Connection | null {
-    const at = this.#idle.findLastIndex((connection) => !connection.used && connection.open);
-    return at === -1 ? null : this.#idle.splice(at, 1)[0]!;
+    return this.#takeFrom(this.#unused);
   }
 
   /** Opens one more, outside the plan. */
@@ -75,13 +84,20 @@ export class SocketPool {
   release(connection: Connection): void {
     connection.used = true;
     connection.idleSinceNs = this.#options.now();
-    this.#idle.push(connection);
+    this.#used.push(connection);
+  }
+
+  /** Closes one whose response left it unfit for another, and opens its successor. */
+  retire(connection: Connection): void {
+    this.discard(connection);
+    this.#refill();
   }
 
   /** The owner learned that a socket connected. Returns false when it was one opened late, which is not idle. */
   opened(connection: Connection): boolean {
     if (!this.#opening.delete(connection)) return false;
-    this.#idle.unshift(connection);
+    connection.idleSinceNs = this.#options.now();
+    this.#unused.push(connection);
     if (this.#warm !== null) this.counts.openedBefore += 1;
     this.#tried();
     return true;
@@ -96,8 +112,13 @@ export class SocketPool {
       this.#tried();
       return;
     }
-    const at = this.#idle.indexOf(connection);
-    if (at !== -1) this.#idle.splice(at, 1);
+    const unused = remove(this.#unused, connection);
+    const livedNs = this.#options.now() - connection.idleSinceNs;
+    if (unused && livedNs >= YOUNG_NS) {
+      this.#unusedLimitNs = Math.min(this.#unusedLimitNs, UNUSED_LIFE_SHARE * livedNs);
+    }
+    // One that is closed as soon as it opens has no successor at once: a server that goes down would be hammered.
+    if (remove(this.#used, connection) || (unused && livedNs >= YOUNG_NS)) this.#refill();
   }
 
   /** Closes one that may not be reused. */
@@ -108,19 +129,48 @@ export class SocketPool {
 
   /** Called a few times per second: renews what idled too long and fills the pool up to its target. */
   maintain(): void {
-    for (const connection of this.#idle.filter((candidate) => this.#isStale(candidate))) {
-      this.#idle.splice(this.#idle.indexOf(connection), 1);
-      this.discard(connection);
+    for (const idle of [this.#used, this.#unused]) {
+      for (const connection of idle.filter((candidate) => this.#isStale(candidate))) {
+        remove(idle, connection);
+        this.discard(connection);
+      }
     }
-    if (this.#warm !== null || this.#options.now() < this.#quietUntilNs) return;
-    this.#openBatch(Math.min(OPEN_BATCH, this.#options.target - this.#all.size));
+    this.#refill();
   }
 
   destroyAll(): void {
     for (const connection of this.#all) connection.destroy();
     this.#all.clear();
     this.#opening.clear();
-    this.#idle = [];
+    this.#used = [];
+    this.#unused = [];
+    this.#closed = true;
+  }
+
+  #takeRested(): Connection | null {
+    const restedBeforeNs = this.#options.now() - REST_NS;
+    for (;;) {
+      const at = this.#used.findLastIndex(({ idleSinceNs }) => idleSinceNs <= restedBeforeNs);
+      if (at === -1) return null;
+      const [connection] = this.#used.splice(at, 1) as [Connection];
+      if (!this.#isStale(connection) && connection.open) return connection;
+      this.discard(connection);
+    }
+  }
+
+  /** The last one that is fit; unfit ones are dropped on the way. */
+  #takeFrom(idle: Connection[]): Connection | null {
+    for (;;) {
+      const connection = idle.pop();
+      if (connection === undefined) return null;
+      if (!this.#isStale(connection) && connection.open) return connection;
+      this.discard(connection);
+    }
+  }
+
+  #refill(): void {
+    if (this.#closed || this.#warm !== null || this.#options.now() < this.#quietUntilNs) return;
+    this.#openBatch(Math.min(OPEN_BATCH, this.#opening.size + this.#options.target - this.#all.size));
   }
 
   #openBatch(count: number): void {
@@ -147,6 +197,13 @@ export class SocketPool {
   }
 
   #isStale(connection: Connection): boolean {
-    return connection.used && this.#options.now() - connection.idleSinceNs >= USED_IDLE_LIMIT_NS;
+    const limitNs = connection.used ? USED_IDLE_LIMIT_NS : this.#unusedLimitNs;
+    return this.#options.now() - connection.idleSinceNs >= limitNs;
   }
+}
+
+function remove(from: Connection[], connection: Connection): boolean {
+  const at = from.indexOf(connection);
+  if (at !== -1) from.splice(at, 1);
+  return at !== -1;
 }

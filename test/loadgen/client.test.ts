@@ -119,31 +119,93 @@ test.each([
   expect(isClientSide(Object.assign(new Error(code), { code }))).toBe(ours);
 });
 
-test('a used socket is given out until it has idled 4 s, one that never was used stays', () => {
-  let nowNs = 0;
-  const opened: (Connection & { destroyed: boolean })[] = [];
+test('where another socket is at hand, one that just answered rests, so that a server that closes after answers has time to', async () => {
+  const port = await serve((socket, nth) => {
+    if (nth === 1) socket.end(ANSWER);
+  });
+  const { send, ended, finished } = await clientTo(port, 3);
+  for (let index = 0; index < 12; index++) {
+    send(index);
+    await ended(index + 1);
+  }
+  expect([...finished.values()].map(({ outcome, resent }) => [outcome, resent])).toEqual(Array(12).fill(['ok', 0]));
+});
+
+type FakeSocket = Connection & { destroyed: boolean };
+
+/** A warmed pool whose clock the test moves, and every socket that it ever opened. */
+function poolOf(target: number) {
+  const clock = { nowNs: 0 };
+  const opened: FakeSocket[] = [];
   const pool = new SocketPool({
-    target: 2,
-    now: () => nowNs,
+    target,
+    now: () => clock.nowNs,
     open: () => {
       const fake = { used: false, idleSinceNs: 0, open: true, destroyed: false, destroy: () => {} };
       fake.destroy = () => {
         fake.destroyed = true;
       };
-      opened.push(fake as unknown as Connection & { destroyed: boolean });
+      opened.push(fake as unknown as FakeSocket);
       return opened.at(-1)!;
     },
   });
   void pool.warm();
   for (const connection of [...opened]) pool.opened(connection);
+  return { pool, opened, clock };
+}
+
+test('a used socket is given out until it has idled 4 s, one that never was used stays', () => {
+  const { pool, opened, clock } = poolOf(2);
   const used = pool.take()!;
   pool.release(used);
-  nowNs = 3.999e9;
+  clock.nowNs = 3.999e9;
   expect(pool.take()).toBe(used);
   pool.release(used);
-  nowNs += 4e9;
+  clock.nowNs += 4e9;
   const fresh = pool.take()!;
   expect(fresh).not.toBe(used);
   expect(fresh.used).toBe(false);
   expect(opened.map((connection) => connection.destroyed)).toEqual(opened.map((connection) => connection === used));
+});
+
+test('the socket that answered last is given out again once it has rested, before that an unused one', () => {
+  const { pool, clock } = poolOf(2);
+  const first = pool.take()!;
+  pool.release(first);
+  const second = pool.take()!;
+  expect(second).not.toBe(first);
+  expect(pool.take(), 'a used one that has not rested is better than none').toBe(first);
+  pool.release(first);
+  pool.release(second);
+  clock.nowNs = 0.021e9;
+  expect(pool.take()).toBe(second);
+});
+
+test('a server that closes unused sockets after a while: the next ones are renewed before, and replaced at once', () => {
+  const { pool, opened, clock } = poolOf(2);
+  clock.nowNs = 5e9;
+  const [first, second] = opened as [FakeSocket, FakeSocket];
+  pool.lost(first, null);
+  expect(opened.length, 'its successor opens at once').toBe(3);
+  pool.opened(opened[2]!);
+  expect(pool.take(), 'the youngest').toBe(opened[2]);
+  expect(pool.take(), 'one as old as the one that was closed cannot be trusted').toBeNull();
+  expect(second.destroyed).toBe(true);
+  pool.maintain();
+  pool.opened(opened[3]!);
+  clock.nowNs = 8.9e9;
+  pool.maintain();
+  expect(opened[3]!.destroyed).toBe(false);
+  clock.nowNs = 9e9;
+  pool.maintain();
+  expect(opened[3]!.destroyed).toBe(true);
+});
+
+test('sockets that a server closes as soon as they open have no successors at once', () => {
+  const { pool, opened, clock } = poolOf(2);
+  clock.nowNs = 0.5e9;
+  for (const connection of [...opened]) pool.lost(connection, null);
+  expect(opened.length).toBe(2);
+  pool.maintain();
+  expect(opened.length).toBe(4);
 });
