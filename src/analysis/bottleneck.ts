@@ -32,12 +32,22 @@ export function bottleneck({ metrics, rules }: Judged): Bottleneck | null {
   if (states.failed > MOST_FAILED * arrivals) {
     return { who: 'failures', text: `${states.failed} of ${arrivals} requests failed; they stay misses` };
   }
-  const deficit = (dispatchedReqPerS - completedReqPerS) * windowS;
+  const streaming = dispatchedReqPerS * decodeS(metrics);
+  const deficit = (dispatchedReqPerS - completedReqPerS) * windowS - streaming;
   if (deficit <= LEAST_DEFICIT * arrivals || deficit <= SIGMAS * Math.sqrt(arrivals)) return null;
   return {
     who: 'server',
     text: 'the server was saturated: it completed fewer requests than it was sent, so its queue grew through the window, and latency counts from the schedule',
   };
+}
+
+/**
+ * Time from first to last token, s. So long a request streams however quick the server is: where the window opens before
+ * the first streams have ended, those that still stream at its close are missing among the completed ones.
+ */
+function decodeS({ e2e, ttft }: Judged['metrics']): number {
+  const spanMs = (e2e.p50Ms ?? 0) - (ttft.p50Ms ?? 0);
+  return Number.isFinite(spanMs) ? spanMs / 1000 : 0;
 }
 
 const rate = (value: number): string => value.toPrecision(3);

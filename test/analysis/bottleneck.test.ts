@@ -52,3 +52,20 @@ test('the edges of a short window are chance, not saturation', () => {
   });
   expect(bottleneck(cell)).toBeNull();
 });
+
+test('streams that still run when a window without a warm-up closes are no queue', () => {
+  /** Every request streams for 5 s; the window opens with the first arrival and closes after 15 s. */
+  const cell = assess({
+    facts: (facts) => ({ ...facts, phases: { ...facts.phases, window: { startNs: 0, endNs: 15 * S } } }),
+    requests: (r) => {
+      const last = r.events.length - 1;
+      return {
+        ...r,
+        events: r.events.map((e, k) => ({ ...e, atNs: e.atNs + (k * 5 * S) / last })),
+        doneNs: r.doneNs! + 5 * S,
+      };
+    },
+  });
+  expect(cell.metrics.completedReqPerS).toBeLessThan(0.8 * cell.metrics.dispatchedReqPerS);
+  expect(bottleneck(cell)).toBeNull();
+});
