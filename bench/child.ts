@@ -8,7 +8,7 @@ import { messageOf } from '../src/core/index.ts';
 import { pinned } from './machine.ts';
 
 /** As bin/tokbench starts the program: compiled code is kept between runs. */
-const ENV = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...process.env };
+const childEnv = () => ({ NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...process.env });
 const ANSWER_LIMIT_MS = 100_000;
 
 /**
