@@ -26,7 +26,7 @@ export function askChild<Answer>(
   const child = spawn(program!, args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
-    env: ENV,
+    env: childEnv(),
   });
   const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
   return new Promise<Answer>((resolve, reject) => {

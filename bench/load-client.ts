@@ -3,7 +3,7 @@
 import type { ClientEvidence, RequestTable } from '../src/core/index.ts';
 import { completionsDialect } from '../src/engines/driver.ts';
 import { requestIdPrefix } from '../src/loadgen/body.ts';
-import { prepareOpenLoad } from '../src/loadgen/open.ts';
+import { prepareLoad } from '../src/loadgen/load.ts';
 import { answerParent } from './child.ts';
 import { peakRssMb, rssMb, type Spent, spending } from './process-cost.ts';
 import { expectedLatencyS, type LoadShape, planShape } from './shape.ts';
@@ -35,7 +35,7 @@ const HOST = '127.0.0.1';
 
 answerParent<LoadQuestion, LoadAnswer>(async ({ port, shape, workers, seed, originNs, rssEveryS }) => {
   const plan = planShape(shape, seed);
-  const prepared = await prepareOpenLoad({
+  const prepared = await prepareLoad({
     plan,
     endpoint: { host: HOST, port },
     dialect: completionsDialect('bench'),

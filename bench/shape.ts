@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { FIRST_LOAD_ORDINAL, PLAIN_LOAD } from '../src/core/index.ts';
-import { planOpenLoad, type RequestPlan } from '../src/workloads/plan.ts';
+import { planLoad, type RequestPlan } from '../src/workloads/plan.ts';
 
 export interface LoadShape {
   /** Mean arrivals per second; null: `atOnce` requests at the start. */
@@ -35,7 +35,7 @@ export function planShape(shape: LoadShape, seed: number): RequestPlan {
   const rate = shape.rate ?? (2 * atOnce!) / windowS;
   const phases = { warmupS: 0, windowS, tailS: 0, drainS: 0 };
   const load = { ...PLAIN_LOAD, id: 'bench', rate, promptTokens, outputTokens: outputTokens[0]!, ...phases };
-  const plan = planOpenLoad({ seed, repeat: 1, load, ordinal: FIRST_LOAD_ORDINAL, attempt: 1, tokenIds: TOKEN_IDS });
+  const plan = planLoad({ seed, repeat: 1, load, ordinal: FIRST_LOAD_ORDINAL, attempt: 1, tokenIds: TOKEN_IDS });
   for (let i = 0; i < plan.maxTokens.length; i++) plan.maxTokens[i] = outputTokens[i % outputTokens.length]!;
   return atOnce === null ? plan : allAtOnce(plan, atOnce);
 }

@@ -82,7 +82,7 @@ describe('import rules', () => {
 
   test.each([
     ["import { x } from '../runner/plan.ts';", 'runner'],
-    ["const m = await import('../loadgen/open.ts');", 'loadgen'],
+    ["const m = await import('../loadgen/load.ts');", 'loadgen'],
     ["new Worker(new URL('../gpu/worker.ts', import.meta.url));", 'gpu'],
     ["export * from '../cli/main.ts';", 'cli'],
     ["import '../engines/vllm.ts';", 'engines'],

@@ -27,7 +27,7 @@ interface WorkerCommon {
   readonly idleTimeoutMs: number;
 }
 
-export interface OpenWorkerData extends WorkerCommon {
+export interface LoadWorkerData extends WorkerCommon {
   readonly worker: number;
   readonly workers: number;
   readonly plan: PlayedPlan;
@@ -62,14 +62,14 @@ export interface PacerThreadData {
   readonly wakeUps: Int32Array;
 }
 
-export interface ClosedWorkerData extends WorkerCommon {
+export interface SoakWorkerData extends WorkerCommon {
   readonly concurrency: number;
   readonly outputTokens: number;
-  readonly prompts: ClosedPrompts;
+  readonly prompts: SoakPrompts;
 }
 
 /** Where a closed load takes its prompts from, one after the other. */
-export interface ClosedPrompts {
+export interface SoakPrompts {
   readonly label: string;
   readonly tokenIds: readonly [number, number];
   readonly ordinal: number;

@@ -11,7 +11,7 @@ import { describeSocketError, isClientSide } from './errno.ts';
 import { type RequestJob, withoutResponse } from './finished.ts';
 import { Later } from './later.ts';
 import { monitorLoop } from './loop-monitor.ts';
-import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type OpenWorkerData, REFUSED } from './messages.ts';
+import { DISPATCHED, FINISHED, type FromWorker, type LoadInstants, type LoadWorkerData, REFUSED } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { rehearse } from './rehearsal.ts';
 import type { Exchange } from './request.ts';
@@ -20,7 +20,7 @@ import { shareIndex, sharePosition, shareSize } from './shares.ts';
 import { Slots } from './slots.ts';
 
 export class LoadShard {
-  #data: OpenWorkerData;
+  #data: LoadWorkerData;
   #send: (message: FromWorker) => void;
   #now: () => Ns;
   #client: LoadClient;
@@ -40,7 +40,7 @@ export class LoadShard {
   #over = false;
   readonly #count: number;
 
-  constructor(data: OpenWorkerData, send: (message: FromWorker) => void) {
+  constructor(data: LoadWorkerData, send: (message: FromWorker) => void) {
     this.#data = data;
     this.#rows = new RowStore(data.spoolFd);
     this.#send = send;

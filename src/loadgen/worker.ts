@@ -1,14 +1,14 @@
-// Entry of a load worker's thread: one shard of an open load, or a whole closed one.
+// Entry of a load worker's thread: one share of a planned load, or a whole soak.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { ClosedDriver } from './closed-driver.ts';
-import type { ClosedWorkerData, FromWorker, OpenWorkerData, ToWorker } from './messages.ts';
+import type { FromWorker, LoadWorkerData, SoakWorkerData, ToWorker } from './messages.ts';
 import { LoadShard } from './shard.ts';
+import { SoakDriver } from './soak-driver.ts';
 
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
-const data = workerData as { open: OpenWorkerData } | { closed: ClosedWorkerData };
-const driver = 'open' in data ? new LoadShard(data.open, send) : new ClosedDriver(data.closed, send);
+const data = workerData as { planned: LoadWorkerData } | { soak: SoakWorkerData };
+const driver = 'planned' in data ? new LoadShard(data.planned, send) : new SoakDriver(data.soak, send);
 
 port.on('message', async (message: ToWorker) => {
   if (message.type === 'start') {

@@ -2,7 +2,7 @@
 
 import type { ClientDemand, Experiment, LoadSpec, Slo } from '../core/index.ts';
 import { FIRST_LOAD_ORDINAL, NS_PER_S, type Ns, PLAIN_LOAD } from '../core/index.ts';
-import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
+import { planLoad, type RequestPlan } from '../workloads/plan.ts';
 import { readTrace } from '../workloads/trace.ts';
 
 /** Over less than this a rate means nothing. */
@@ -18,7 +18,7 @@ export interface BusiestStretch {
 /** The busiest stretch of the first repeat's schedules, by tokens per second. */
 export function busiestStretch(experiment: Pick<Experiment, 'seed' | 'loads' | 'slo' | 'model'>): BusiestStretch {
   const stretches = experiment.loads.map((load, position) => {
-    const plan = planOpenLoad({
+    const plan = planLoad({
       seed: experiment.seed,
       repeat: 1,
       load: asPlainLoad(load, experiment.slo),

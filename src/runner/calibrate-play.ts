@@ -1,7 +1,7 @@
 // One small load of a calibration, played through the same client and the same threads as a run's loads.
 
 import { completionsDialect } from '../engines/driver.ts';
-import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
+import { type LoadResult, prepareLoad } from '../loadgen/load.ts';
 import type { RequestPlan } from '../workloads/plan.ts';
 import { TRUTH_MODEL, type TruthServer } from './truth-server.ts';
 
@@ -22,14 +22,10 @@ export interface Play {
 
 const IDLE_TIMEOUT_MS = 60_000;
 
-/** @throws the signal's reason when it aborts, and what prepareOpenLoad throws. */
-export async function playAgainst(
-  server: TruthServer,
-  play: Play,
-  context: CalibrationContext,
-): Promise<OpenLoadResult> {
+/** @throws the signal's reason when it aborts, and what prepareLoad throws. */
+export async function playAgainst(server: TruthServer, play: Play, context: CalibrationContext): Promise<LoadResult> {
   const { plan, warmupS, windowS, drainS, lifeS } = play;
-  const prepared = await prepareOpenLoad({
+  const prepared = await prepareLoad({
     plan,
     endpoint: server.endpoint,
     dialect: completionsDialect(TRUTH_MODEL),

@@ -23,8 +23,8 @@ import {
 import { dialectOfLoad } from '../engines/driver.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import { processStartTime } from '../engines/proc.ts';
-import { type OpenLoadResult, prepareOpenLoad } from '../loadgen/open.ts';
-import { planOpenLoad, type RequestPlan } from '../workloads/plan.ts';
+import { type LoadResult, prepareLoad } from '../loadgen/load.ts';
+import { planLoad, type RequestPlan } from '../workloads/plan.ts';
 import { readTrace } from '../workloads/trace.ts';
 import { type LaunchContext, warn } from './context.ts';
 import type { CellPlan } from './plan.ts';
@@ -54,7 +54,7 @@ interface Edge {
 /** Runs one cell to its end, whatever happens to the server meanwhile; throws only when nothing can be written. */
 export async function runCell(context: CellContext, cell: CellPlan): Promise<CellFile> {
   const { experiment, origin, engine, reporter } = context;
-  const plan = planOpenLoad({
+  const plan = planLoad({
     seed: experiment.seed,
     repeat: cell.key.repeat,
     load: cell.load,
@@ -121,10 +121,10 @@ async function playLoad(
   cell: CellPlan,
   plan: RequestPlan,
   refused: AbortController,
-): Promise<OpenLoadResult> {
+): Promise<LoadResult> {
   const { experiment, engine, origin, loadSignal, reporter } = context;
   const { load } = cell;
-  const prepared = await prepareOpenLoad({
+  const prepared = await prepareLoad({
     plan,
     endpoint: engine.endpoint,
     dialect: dialectOfLoad(engine.dialect, load),
@@ -159,7 +159,7 @@ const slotsOf = ({ concurrency, thinkS, requests }: LoadSpec) =>
     : { slots: concurrency, thinkNs: Math.round(thinkS * NS_PER_S), limited: requests !== null };
 
 /** The arrivals of a closed loop are a result: what is kept and hashed is what they were. */
-function playedSchedule(load: LoadSpec, plan: RequestPlan, { requests, phases }: OpenLoadResult): ScheduleTable {
+function playedSchedule(load: LoadSpec, plan: RequestPlan, { requests, phases }: LoadResult): ScheduleTable {
   if (load.kind === 'closed') return scheduleOf(requests, phases.startNs);
   const { scheduledNs, promptTokens, maxTokens } = plan;
   return { count: scheduledNs.length, scheduledNs, promptTokens, requestedTokens: maxTokens };
@@ -194,7 +194,7 @@ async function writeCell(
   context: CellContext,
   cell: CellPlan,
   plan: RequestPlan,
-  result: OpenLoadResult & { readonly refusal: string | null },
+  result: LoadResult & { readonly refusal: string | null },
   server: ServerEvidence,
   [edgeAtStart, edgeAtEnd]: readonly [Edge, Edge],
   [start, end]: readonly [Anchor, Anchor],

@@ -14,7 +14,7 @@ import {
 } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import type { Guard } from '../gpu/guard/guard.ts';
-import type { OpenLoadOptions } from '../loadgen/open.ts';
+import type { LoadOptions } from '../loadgen/load.ts';
 import type { Sampler } from '../telemetry/sampler.ts';
 import type { Scraper } from '../telemetry/scraper.ts';
 import type { FirstAttachment } from './attach.ts';
@@ -45,7 +45,7 @@ export interface RunContext {
   readonly afterLoads: AfterLoads | null;
   readonly attached: FirstAttachment;
   /** For the proof of the saturation rules. */
-  readonly inject: OpenLoadOptions['inject'];
+  readonly inject: LoadOptions['inject'];
   readonly onCell: OnCell | null;
 }
 

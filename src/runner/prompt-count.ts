@@ -1,7 +1,7 @@
 // How long is a load of exactly N requests? Until the last of them arrives: the process is cut off, never rescaled.
 
 import { type Experiment, FIRST_LOAD_ORDINAL, NS_PER_S, SALT_TOKENS } from '../core/index.ts';
-import { planOpenLoad } from '../workloads/plan.ts';
+import { planLoad } from '../workloads/plan.ts';
 
 /** Longest time, ns, by which the window may outlast its last arrival. */
 const MARGIN_NS = 1_000;
@@ -19,7 +19,7 @@ export function windowOfPrompts(experiment: Experiment, count: number): number {
     const shortest = { promptTokens: SALT_TOKENS, outputTokens: 1, lengths: null };
     const played = { ...load!, ...shortest, warmupS: 0, windowS, tailS: 0 };
     const key = { seed, repeat: 1, ordinal: FIRST_LOAD_ORDINAL, attempt: 1, tokenIds: model.tokenIds };
-    const { scheduledNs } = planOpenLoad({ ...key, load: played });
+    const { scheduledNs } = planLoad({ ...key, load: played });
     if (scheduledNs.length <= count) continue;
     const lastNs = scheduledNs[count - 1]!;
     return (lastNs + Math.min(MARGIN_NS, (scheduledNs[count]! - lastNs) / 2)) / NS_PER_S;

@@ -20,7 +20,7 @@ import { planControls } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
-import type { OpenLoadOptions } from '../loadgen/open.ts';
+import type { LoadOptions } from '../loadgen/load.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
@@ -51,7 +51,7 @@ export interface RunOptions {
   /** How deeply the client proves itself before the first launch, or why it does not. */
   readonly calibration: WantedCalibration;
   /** For the proof of the saturation rules: stops the first load worker of every load for a while. */
-  readonly inject?: OpenLoadOptions['inject'];
+  readonly inject?: LoadOptions['inject'];
 }
 
 export type WantedCalibration =

@@ -4,7 +4,7 @@ import { idlePower } from '../analysis/idle.ts';
 import type { LaunchWriter } from '../capture/writer.ts';
 import { SOAK_ORDINAL, sleep } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
-import { startClosedLoad } from '../loadgen/closed.ts';
+import { startSoakLoad } from '../loadgen/soak.ts';
 import { addPhase, announcePhase, type LaunchContext, type LaunchDraft } from './context.ts';
 import type { LaunchPlan } from './plan.ts';
 import { soakDecision } from './soak.ts';
@@ -25,7 +25,7 @@ export async function soak(
   const { soak: spec } = experiment.phases;
   announcePhase(context, plan, 'soak', spec.minS, `closed loop, ${spec.concurrency} slots, until power is steady`);
   const startNs = origin.now();
-  const load = await startClosedLoad({
+  const load = await startSoakLoad({
     endpoint: engine.endpoint,
     dialect: engine.dialect,
     ignoreEos: true,

@@ -22,7 +22,7 @@ export interface MaterialOptions {
 }
 
 /**
- * Everything that planOpenLoad needs beside the load itself; null when that is nothing.
+ * Everything that planLoad needs beside the load itself; null when that is nothing.
  * @throws ConfigError what loadTokenizer and readPromptFile throw
  */
 export async function preparePrompts(load: LoadSpec, options: MaterialOptions): Promise<PromptMaterial | null> {

@@ -20,7 +20,7 @@ export interface RequestPlan extends PlannedRequests {
   readonly scheduleSha256: string;
 }
 
-export interface OpenLoadInput {
+export interface PlanInput {
   readonly seed: number;
   /** From 1. */
   readonly repeat: number;
@@ -42,7 +42,7 @@ export interface OpenLoadInput {
  *
  * @throws ConfigError `too_many_requests`, and what planRequests throws.
  */
-export function planOpenLoad(input: OpenLoadInput): RequestPlan {
+export function planLoad(input: PlanInput): RequestPlan {
   const { load, tokenIds, ordinal, attempt, trace = null } = input;
   const durationS = load.warmupS + load.windowS + load.tailS;
   const expected = expectedArrivals(load, durationS) ?? 0;

@@ -12,7 +12,7 @@ import { syntheticRequests, writeSyntheticCapture } from '../../bench/synthetic-
 import { type ClientCost, contentReads } from '../../bench/timing.ts';
 import { verifyRun } from '../../src/analysis/verify.ts';
 import { FIRST_LOAD_ORDINAL, PLAIN_LOAD, type RequestTable } from '../../src/core/index.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 
 const SHAPE: LoadShape = {
   rate: 50,
@@ -30,7 +30,7 @@ describe('the plan of a shape', () => {
     const phases = { warmupS: 0, windowS: 2, tailS: 0, drainS: 0 };
     const load = { ...PLAIN_LOAD, id: 'bench', rate: 50, promptTokens: 8, outputTokens: 1, ...phases };
     const product = { seed: 7, repeat: 1, load, ordinal: FIRST_LOAD_ORDINAL, attempt: 1 };
-    expect(plan.scheduleSha256).toBe(planOpenLoad({ ...product, tokenIds: [4, 1024] }).scheduleSha256);
+    expect(plan.scheduleSha256).toBe(planLoad({ ...product, tokenIds: [4, 1024] }).scheduleSha256);
     expect([...plan.maxTokens.subarray(0, 5)]).toEqual([1, 2, 3, 1, 2]);
   });
 

@@ -4,7 +4,7 @@ import { measureRequests } from '../../src/analysis/request-metrics.ts';
 import { windowLatencies } from '../../src/analysis/window-latency.ts';
 import { FIRST_LOAD_ORDINAL, type LoadSpec, NS_PER_MS, PLAIN_LOAD, requestTable } from '../../src/core/index.ts';
 import { openFileLimit } from '../../src/loadgen/capacity.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 import { completedRequest } from '../analysis/support.ts';
 import { ACTIONS, outcomeCounts, playLoad, type RawServer, rawServer } from './support/servers.ts';
 
@@ -63,7 +63,7 @@ test('points of a sweep and runs of another seed have no prompt block in common 
       tailS: 0,
       drainS: 5,
     };
-    const { promptIds, promptStart } = planOpenLoad({
+    const { promptIds, promptStart } = planLoad({
       seed,
       repeat: 1,
       load,

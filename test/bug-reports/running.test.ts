@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { measureRequests } from '../../src/analysis/request-metrics.ts';
 import { windowLatencies } from '../../src/analysis/window-latency.ts';
 import { NS_PER_S, OUTCOMES, requestRecord, requestTable } from '../../src/core/index.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 import { completedRequest, goodFacts, MS, S } from '../analysis/support.ts';
 import { ACTIONS, type Action, indexOf, outcomeOf, playLoad, type RawServer, rawServer } from './support/servers.ts';
 
@@ -27,7 +27,7 @@ test('answers of a cold server fall into the warm-up, and into no percentile (C0
 
 test('arrivals go on at the same rate from warm-up over the window into the tail: no idle gap (C05)', () => {
   const load = { ...goodFacts().load, rate: 20, warmupS: 30, windowS: 60, tailS: 15 };
-  const { scheduledNs } = planOpenLoad({ seed: 5, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 32_000] });
+  const { scheduledNs } = planLoad({ seed: 5, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 32_000] });
   const gapsOver = (edgeS: number) => {
     const after = scheduledNs.findIndex((at) => at >= edgeS * NS_PER_S);
     return (scheduledNs[after]! - scheduledNs[after - 1]!) / NS_PER_S;

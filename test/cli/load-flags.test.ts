@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { experimentOfFlags, type LoadFlags } from '../../src/cli/load-flags.ts';
 import { parseExperiment } from '../../src/config/load.ts';
 import type { ConfigError } from '../../src/core/index.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 
 const FLAGS: LoadFlags = {
   baseUrl: 'http://127.0.0.1:8000',
@@ -66,7 +66,7 @@ describe('the experiment of the flags', () => {
     const promptsOf = (given: Partial<LoadFlags>) => {
       const { seed, loads, model } = experimentOf(given);
       const place = { repeat: 1, ordinal: 2, attempt: 1, tokenIds: model.tokenIds };
-      return planOpenLoad({ seed, load: { ...loads[0]!, windowS: 1 }, ...place }).promptIds;
+      return planLoad({ seed, load: { ...loads[0]!, windowS: 1 }, ...place }).promptIds;
     };
     const { seed: _seed, ...unseeded } = FLAGS;
     const fresh = () => promptsOf({ ...unseeded, seed: undefined } as unknown as Partial<LoadFlags>);
@@ -78,7 +78,7 @@ describe('the experiment of the flags', () => {
     const experiment = experimentOf({ numPrompts: 50 });
     const [load] = experiment.loads;
     const arrivalsIn = (windowS: number) =>
-      planOpenLoad({
+      planLoad({
         seed: experiment.seed,
         repeat: 1,
         load: { ...load!, windowS },

@@ -2,9 +2,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { type Dialect, type LoadSpec, OUTCOMES, PLAIN_LOAD } from '../../src/core/index.ts';
-import { type OpenLoadOptions, type OpenLoadResult, prepareOpenLoad } from '../../src/loadgen/open.ts';
+import { type LoadOptions, type LoadResult, prepareLoad } from '../../src/loadgen/load.ts';
 import { Slots } from '../../src/loadgen/slots.ts';
-import { planOpenLoad, type RequestPlan } from '../../src/workloads/plan.ts';
+import { planLoad, type RequestPlan } from '../../src/workloads/plan.ts';
 
 const LOAD: LoadSpec = {
   ...PLAIN_LOAD,
@@ -65,9 +65,9 @@ async function serve(holdMs: number | null): Promise<{ port: number; most: () =>
 }
 
 const planOf = (load: LoadSpec): RequestPlan =>
-  planOpenLoad({ seed: 3, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
+  planLoad({ seed: 3, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
 
-function options(port: number, load: LoadSpec, more: Partial<OpenLoadOptions> = {}): OpenLoadOptions {
+function options(port: number, load: LoadSpec, more: Partial<LoadOptions> = {}): LoadOptions {
   const { warmupS, windowS, tailS, drainS } = load;
   return {
     plan: planOf(load),
@@ -86,12 +86,12 @@ function options(port: number, load: LoadSpec, more: Partial<OpenLoadOptions> = 
   };
 }
 
-async function play(given: OpenLoadOptions): Promise<OpenLoadResult> {
-  const load = await prepareOpenLoad(given);
+async function play(given: LoadOptions): Promise<LoadResult> {
+  const load = await prepareLoad(given);
   return load.start().finally(() => load.dispose());
 }
 
-const outcomesOf = ({ requests }: OpenLoadResult) => new Set([...requests.outcome].map((code) => OUTCOMES[code]));
+const outcomesOf = ({ requests }: LoadResult) => new Set([...requests.outcome].map((code) => OUTCOMES[code]));
 
 test.each([1, 2, 4])(
   '%i workers: slots start together, each goes on at the instant its request ended',
@@ -158,7 +158,7 @@ test('a worker that is lost with its rows leaves one row for each of its arrival
   const server = await serve(20);
   const controller = new AbortController();
   const inject = { blockWorkerMs: 8000, atNs: 500e6 };
-  const load = await prepareOpenLoad(options(server.port, LOAD, { workers: 2, signal: controller.signal, inject }));
+  const load = await prepareLoad(options(server.port, LOAD, { workers: 2, signal: controller.signal, inject }));
   const running = load.start();
   setTimeout(() => controller.abort(), 1500);
   const { requests } = await running.finally(() => load.dispose());

@@ -7,8 +7,8 @@ import { afterEach, expect, test } from 'vitest';
 import { PLAIN_LOAD } from '../../src/core/index.ts';
 import { completionsDialect } from '../../src/engines/driver.ts';
 import { socketsNeeded } from '../../src/loadgen/capacity.ts';
-import { prepareOpenLoad } from '../../src/loadgen/open.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { prepareLoad } from '../../src/loadgen/load.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -71,9 +71,9 @@ test('600 requests are open at once with 50 sockets opened ahead: no hidden cap,
   });
   const phases = { warmupS: 0, windowS: 1, tailS: 0, drainS: 30 };
   const load = { ...PLAIN_LOAD, id: 'l', rate: 700, promptTokens: 4, outputTokens: 1, ...phases };
-  const whole = planOpenLoad({ seed: 1, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
+  const whole = planLoad({ seed: 1, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
   const plan = { ...whole, scheduledNs: whole.scheduledNs.subarray(0, 600) };
-  const prepared = await prepareOpenLoad({
+  const prepared = await prepareLoad({
     ...{
       plan,
       endpoint: { host: '127.0.0.1', port },

@@ -5,8 +5,8 @@ import { bottleneck, ratesText } from '../../src/analysis/bottleneck.ts';
 import { assessCell } from '../../src/analysis/cell.ts';
 import { PLAIN_LOAD, type RequestTable } from '../../src/core/index.ts';
 import { completionsDialect } from '../../src/engines/driver.ts';
-import { prepareOpenLoad } from '../../src/loadgen/open.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { prepareLoad } from '../../src/loadgen/load.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 import { goodFacts } from '../analysis/support.ts';
 
 const ANSWER = [
@@ -51,9 +51,9 @@ async function slowServer(serviceMs: number, freezeMs = 0): Promise<number> {
 }
 
 async function play(port: number, atNs?: readonly number[], more: Partial<typeof PHASES> = {}) {
-  const planned = planOpenLoad({ seed: 11, repeat: 1, load: LOAD, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
+  const planned = planLoad({ seed: 11, repeat: 1, load: LOAD, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
   const plan = atNs === undefined ? planned : { ...planned, scheduledNs: Float64Array.from(atNs) };
-  const prepared = await prepareOpenLoad({
+  const prepared = await prepareLoad({
     ...{
       plan,
       endpoint: { host: '127.0.0.1', port },

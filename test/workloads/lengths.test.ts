@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LengthSpec, type LengthsSpec, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
 import { drawLength, lengthSource } from '../../src/workloads/lengths.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 import { labelStream } from '../../src/workloads/rng.ts';
 
 const LOAD: LoadSpec = {
@@ -122,7 +122,7 @@ describe('drawn lengths', () => {
 });
 
 describe('the plan of a load with lengths', () => {
-  const plan = planOpenLoad({
+  const plan = planLoad({
     ...INPUT,
     load: withLengths({
       kind: 'independent',
@@ -150,6 +150,6 @@ describe('the plan of a load with lengths', () => {
   });
 
   test('keeps the arrivals of the load without', () => {
-    expect(plan.scheduleSha256).toBe(planOpenLoad({ ...INPUT, load: LOAD }).scheduleSha256);
+    expect(plan.scheduleSha256).toBe(planLoad({ ...INPUT, load: LOAD }).scheduleSha256);
   });
 });

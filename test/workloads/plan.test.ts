@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { isBenchError, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
 import { closedPool } from '../../src/workloads/closed-pool.ts';
-import { type OpenLoadInput, planOpenLoad } from '../../src/workloads/plan.ts';
+import { type PlanInput, planLoad } from '../../src/workloads/plan.ts';
 import { poissonSchedule } from '../../src/workloads/poisson.ts';
 import { promptSource } from '../../src/workloads/prompts.ts';
 
@@ -17,10 +17,10 @@ const load: LoadSpec = {
   tailS: 5,
   drainS: 10,
 };
-const input: OpenLoadInput = { seed: 20260101, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 32000] };
+const input: PlanInput = { seed: 20260101, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 32000] };
 
 describe('the plan of a load', () => {
-  const plan = planOpenLoad(input);
+  const plan = planLoad(input);
 
   test('covers warm-up, window and tail with the schedule of its label', () => {
     expect(plan.label).toBe('seed=20260101|arrivals|block=1|load=l25');
@@ -39,7 +39,7 @@ describe('the plan of a load', () => {
   });
 
   test('is the same bytes every time', () => {
-    expect(planOpenLoad(input)).toEqual(plan);
+    expect(planLoad(input)).toEqual(plan);
     expect(plan.scheduleSha256).toBe('743f7e5ba50ab51c85cfa2cd042b9ecbf7c79ca92acfad2e2d5b6888ed41defe');
     expect(plan.promptsSha256).toBe('06bf17c8d9f30eaabf42a445643aee2bffe147dfe277f419ca5b7b2206f190ac');
   });
@@ -70,19 +70,19 @@ describe('the plan of a load', () => {
     ['the attempt', { attempt: 2 }],
     ['the id of the load', { load: { ...load, id: 'other' } }],
   ])('changes arrivals and prompts with %s', (_name, change) => {
-    const other = planOpenLoad({ ...input, ...change });
+    const other = planLoad({ ...input, ...change });
     expect(other.scheduleSha256).not.toBe(plan.scheduleSha256);
     expect(other.promptsSha256).not.toBe(plan.promptsSha256);
   });
 
   test('may have no arrival at all', () => {
-    const empty = planOpenLoad({ ...input, load: { ...load, rate: 1e-6 } });
+    const empty = planLoad({ ...input, load: { ...load, rate: 1e-6 } });
     expect([empty.scheduledNs.length, empty.promptIds.length, [...empty.promptStart]]).toEqual([0, 0, [0]]);
   });
 
   test('is refused when it would hold more requests than salts', () => {
     try {
-      planOpenLoad({ ...input, load: { ...load, rate: 1e9 } });
+      planLoad({ ...input, load: { ...load, rate: 1e9 } });
       expect.unreachable();
     } catch (error) {
       expect(isBenchError(error) && error.code).toBe('too_many_requests');
@@ -91,7 +91,7 @@ describe('the plan of a load', () => {
 
   describe('of a closed loop', () => {
     const closed = (patch: Partial<LoadSpec>) =>
-      planOpenLoad({ ...input, load: { ...load, kind: 'closed', rate: null, concurrency: 4, ...patch } });
+      planLoad({ ...input, load: { ...load, kind: 'closed', rate: null, concurrency: 4, ...patch } });
 
     test('has as many requests as slots of 2 ms a token could send, or as it may, and no arrival yet', () => {
       const unlimited = closed({});

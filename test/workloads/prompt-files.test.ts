@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { isBenchError, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
 import { preparePrompts } from '../../src/workloads/material.ts';
-import { planOpenLoad, type RequestPlan } from '../../src/workloads/plan.ts';
+import { planLoad, type RequestPlan } from '../../src/workloads/plan.ts';
 import { jsonLines, jsonList } from '../../src/workloads/prompt-records.ts';
 import { wordLevel } from './support/tokenizers.ts';
 
@@ -47,7 +47,7 @@ async function planOf(content: string | Buffer, asked: Asked = {}): Promise<Requ
   const load = loadOf(fileOf(content), asked);
   const { tokenizerPath = null, takesIds = true } = asked;
   const material = await preparePrompts(load, { tokenizerPath, takesIds });
-  return planOpenLoad({ seed: 5, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000], material });
+  return planLoad({ seed: 5, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000], material });
 }
 
 /** What is sent as text, parsed as the body's parser will. */

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { isBenchError, type LoadSpec, PLAIN_LOAD } from '../../src/core/index.ts';
 import { preparePrompts } from '../../src/workloads/material.ts';
 import { PLAIN_WORDS } from '../../src/workloads/plain-words.ts';
-import { type OpenLoadInput, planOpenLoad, type RequestPlan } from '../../src/workloads/plan.ts';
+import { type PlanInput, planLoad, type RequestPlan } from '../../src/workloads/plan.ts';
 import { promptSource } from '../../src/workloads/prompts.ts';
 import { jsonInside, WordPrompts } from '../../src/workloads/texts.ts';
 import { loadTokenizer, type PromptTokenizer } from '../../src/workloads/tokenizer.ts';
@@ -47,7 +47,7 @@ async function planOf(asked: Asked): Promise<RequestPlan> {
   const { endpoint, tokenizerPath, tokenIds = [4, 1024], more = {}, attempt = 1 } = asked;
   const spec = { ...load, ...more, endpoint };
   const material = await preparePrompts(spec, { tokenizerPath, takesIds: false });
-  return planOpenLoad({ seed: 9, repeat: 1, load: spec, ordinal: 2, attempt, tokenIds, material });
+  return planLoad({ seed: 9, repeat: 1, load: spec, ordinal: 2, attempt, tokenIds, material });
 }
 
 const textsOf = ({ texts, maxTokens }: RequestPlan): string[] =>
@@ -201,7 +201,7 @@ describe('a tokenizer', () => {
 });
 
 test('a plan that needs prepared prompts says so', () => {
-  const input: OpenLoadInput = {
+  const input: PlanInput = {
     seed: 9,
     repeat: 1,
     load: { ...load, endpoint: 'chat' },
@@ -209,7 +209,7 @@ test('a plan that needs prepared prompts says so', () => {
     attempt: 1,
     tokenIds: [4, 1024],
   };
-  expect(() => planOpenLoad(input)).toThrow(/were not prepared/);
+  expect(() => planLoad(input)).toThrow(/were not prepared/);
 });
 
 test('any text survives as the inside of a JSON string', () => {

@@ -3,8 +3,8 @@
 
 import { createServer, type Server, type Socket } from 'node:net';
 import { type Dialect, type LoadSpec, OUTCOMES, PLAIN_LOAD, type RequestTable } from '../../../src/core/index.ts';
-import { type OpenLoadOptions, type OpenLoadResult, prepareOpenLoad } from '../../../src/loadgen/open.ts';
-import { planOpenLoad } from '../../../src/workloads/plan.ts';
+import { type LoadOptions, type LoadResult, prepareLoad } from '../../../src/loadgen/load.ts';
+import { planLoad } from '../../../src/workloads/plan.ts';
 import { DONE, textEvent, usageEvent } from '../../support/replay.ts';
 
 /** A whole request that a server has read. */
@@ -126,8 +126,8 @@ export const SHORT = { warmupS: 0, windowS: 1, tailS: 0, drainS: 1 };
 export async function playLoad(
   port: number,
   rate: number,
-  more: Partial<OpenLoadOptions> & { readonly startAfter?: () => number } = {},
-): Promise<OpenLoadResult> {
+  more: Partial<LoadOptions> & { readonly startAfter?: () => number } = {},
+): Promise<LoadResult> {
   const { startAfter, ...rest } = more;
   const phases = { ...SHORT, ...rest };
   const { warmupS, windowS, tailS, drainS } = phases;
@@ -142,8 +142,8 @@ export async function playLoad(
     tailS,
     drainS,
   };
-  const plan = planOpenLoad({ seed: 11, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
-  const prepared = await prepareOpenLoad({
+  const plan = planLoad({ seed: 11, repeat: 1, load, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
+  const prepared = await prepareLoad({
     plan,
     endpoint: { host: '127.0.0.1', port },
     dialect: DIALECT,

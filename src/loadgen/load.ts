@@ -1,13 +1,10 @@
-// The open-loop driver: workers up and sockets warm first, then the whole schedule, whatever the server does.
+// The driver of a planned load: workers up and sockets warm first, then the whole schedule, whatever the server does.
 
-import { Worker } from 'node:worker_threads';
 import {
   type ClientEvidence,
   type Dialect,
   type EngineEndpoint,
-  EnvironmentError,
   type LoadPhases,
-  messageOf,
   NS_PER_MS,
   NS_PER_S,
   type Ns,
@@ -21,10 +18,7 @@ import {
   type ClosedShare,
   DISPATCHED,
   FINISHED,
-  type FromWorker,
   type LoadInstants,
-  type OpenWorkerData,
-  type PacerThreadData,
   REFUSED,
   type ShardResult,
   TALLY_SIZE,
@@ -33,6 +27,7 @@ import { closeSpool, openSpool, readRows } from './row-store.ts';
 import { type CpuReading, clientEvidence, readCpu } from './saturation.ts';
 import { shareSize } from './shares.ts';
 import { assertComplete, mergeTables, TableBuilder } from './table.ts';
+import { PacerThread, WorkerThread } from './threads.ts';
 
 export interface LoadProgress {
   readonly dispatched: number;
@@ -43,7 +38,7 @@ export interface LoadProgress {
   readonly scheduled: number;
 }
 
-export interface OpenLoadOptions {
+export interface LoadOptions {
   readonly plan: RequestPlan;
   readonly endpoint: EngineEndpoint;
   readonly dialect: Dialect;
@@ -68,7 +63,7 @@ export interface OpenLoadOptions {
   readonly inject?: { readonly blockWorkerMs: number; readonly atNs: number };
 }
 
-export interface OpenLoadResult {
+export interface LoadResult {
   /** Exactly one row for every scheduled arrival, in arrival order; of a closed loop one for every request sent. */
   readonly requests: RequestTable;
   readonly phases: LoadPhases;
@@ -78,7 +73,7 @@ export interface OpenLoadResult {
 
 export interface PreparedLoad {
   /** Plays the schedule once. `startAtNs` is run-relative; by default 100 ms from now. */
-  start(startAtNs?: Ns): Promise<OpenLoadResult>;
+  start(startAtNs?: Ns): Promise<LoadResult>;
   /** Ends the workers. Idempotent. */
   dispose(): Promise<void>;
 }
@@ -91,67 +86,11 @@ const STOP_GRACE_MS = 1_000;
 /** Beyond the drain limit, before a worker that says nothing is given up. */
 const HANG_GRACE_MS = 5_000;
 
-/** Everything that one worker's thread has said so far. */
-class Shard {
-  readonly worker: Worker;
-  readonly ready: Promise<number>;
-  /** Null: the thread ended without handing over its rows; `failure` says why. */
-  readonly result: Promise<ShardResult | null>;
-  failure = 'the worker ended before its time';
-
-  constructor(data: OpenWorkerData) {
-    this.worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: { open: data } });
-    const ready = Promise.withResolvers<number>();
-    const result = Promise.withResolvers<ShardResult | null>();
-    this.ready = ready.promise;
-    this.result = result.promise;
-    this.ready.catch(() => {});
-    this.worker.on('message', (message: FromWorker) => {
-      if (message.type === 'result') result.resolve(message);
-      else if (message.clientError === null) ready.resolve(message.opened);
-      else ready.reject(socketsRefused(message.clientError));
-    });
-    this.worker.on('error', (error) => {
-      this.failure = `the worker crashed: ${messageOf(error)}`;
-      ready.reject(error);
-    });
-    this.worker.on('exit', () => {
-      result.resolve(null);
-      ready.reject(new Error(this.failure));
-    });
-  }
-}
-
-/** The thread that wakes the workers; see pacer-thread.ts. */
-class PacerThread {
-  readonly worker: Worker;
-  readonly wakeUps: Int32Array;
-  readonly ready: Promise<void>;
-  /** Resolves when the thread crashes: no arrival would be sent any more. */
-  readonly died: Promise<void>;
-
-  constructor(scheduledNs: Float64Array, workers: number, originNs: bigint) {
-    this.wakeUps = new Int32Array(new SharedArrayBuffer(4 * workers));
-    const workerData: PacerThreadData = { scheduledNs, originNs, wakeUps: this.wakeUps };
-    this.worker = new Worker(new URL('./pacer-thread.ts', import.meta.url), { workerData });
-    const ready = Promise.withResolvers<void>();
-    const died = Promise.withResolvers<void>();
-    this.ready = ready.promise;
-    this.died = died.promise;
-    this.ready.catch(() => {});
-    this.worker.once('online', () => ready.resolve());
-    this.worker.once('error', (error) => {
-      ready.reject(error);
-      died.resolve();
-    });
-  }
-}
-
 /**
  * Starts the workers, opens their sockets and builds the first bodies.
  * @throws EngineError `unreachable`; EnvironmentError `client_sockets`, `too_few_descriptors`
  */
-export async function prepareOpenLoad(options: OpenLoadOptions): Promise<PreparedLoad> {
+export async function prepareLoad(options: LoadOptions): Promise<PreparedLoad> {
   const { plan, closed = null } = options;
   const workers = closed === null ? options.workers : Math.min(options.workers, closed.slots);
   const count = plan.scheduledNs.length;
@@ -169,7 +108,7 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
   const { label, scheduledNs, promptIds, promptStart, promptTokens, texts, maxTokens } = plan;
   const { endpoint, dialect, ignoreEos, originNs, totalTimeoutMs, idleTimeoutMs } = options;
   const shards = Array.from({ length: workers }, (_, worker) => {
-    return new Shard({
+    return new WorkerThread({
       endpoint,
       target,
       dialect,
@@ -208,8 +147,8 @@ export async function prepareOpenLoad(options: OpenLoadOptions): Promise<Prepare
 }
 
 interface Running {
-  readonly options: OpenLoadOptions;
-  readonly shards: readonly Shard[];
+  readonly options: LoadOptions;
+  readonly shards: readonly WorkerThread[];
   readonly pacer: PacerThread;
   readonly spools: readonly (number | null)[];
   readonly dispatchedNs: Float64Array;
@@ -217,7 +156,7 @@ interface Running {
   readonly now: () => Ns;
 }
 
-async function play(running: Running, startNs: Ns): Promise<OpenLoadResult> {
+async function play(running: Running, startNs: Ns): Promise<LoadResult> {
   const { options, shards, pacer, now } = running;
   const instants = instantsOf(options, startNs);
   const readings: { opened: CpuReading | null; closed: CpuReading | null } = { opened: null, closed: null };
@@ -249,7 +188,7 @@ async function play(running: Running, startNs: Ns): Promise<OpenLoadResult> {
   }
 }
 
-function instantsOf(options: OpenLoadOptions, startNs: Ns): LoadInstants {
+function instantsOf(options: LoadOptions, startNs: Ns): LoadInstants {
   const windowStartNs = startNs + options.warmupS * NS_PER_S;
   const windowEndNs = windowStartNs + options.windowS * NS_PER_S;
   const tailEndNs = windowEndNs + options.tailS * NS_PER_S;
@@ -257,7 +196,7 @@ function instantsOf(options: OpenLoadOptions, startNs: Ns): LoadInstants {
 }
 
 /** Asks every worker to hand over; one that does not is ended. */
-function stopShards(shards: readonly Shard[], timers: NodeJS.Timeout[]): void {
+function stopShards(shards: readonly WorkerThread[], timers: NodeJS.Timeout[]): void {
   for (const { worker } of shards) worker.postMessage({ type: 'stop' });
   timers.push(
     setTimeout(() => {
@@ -282,7 +221,7 @@ function resultOf(
   instants: LoadInstants,
   results: readonly (ShardResult | null)[],
   readings: { readonly opened: CpuReading | null; readonly closed: CpuReading | null },
-): OpenLoadResult {
+): LoadResult {
   const { options, shards, now } = running;
   const tables = results.flatMap((result, worker) =>
     result === null
@@ -317,7 +256,7 @@ function resultOf(
 }
 
 /** How many arrivals there were: all of an open load's, of a closed loop's those that a slot got to. */
-function arrivalsOf({ plan, closed }: OpenLoadOptions): number {
+function arrivalsOf({ plan, closed }: LoadOptions): number {
   if (closed === undefined) return plan.scheduledNs.length;
   return plan.scheduledNs.reduce((count, atNs) => (Number.isNaN(atNs) ? count : count + 1), 0);
 }
@@ -348,10 +287,4 @@ function lostShard(running: Running, instants: LoadInstants, worker: number, rea
     );
   }
   return builder.take();
-}
-
-function socketsRefused(reason: string): EnvironmentError {
-  return new EnvironmentError('client_sockets', `this machine could not open the load's sockets: ${reason}`, {
-    advice: 'Raise the limit of open files (`ulimit -n`), free local ports, or lower the rate.',
-  });
 }

@@ -5,12 +5,12 @@ import { type PromptSource, promptSource } from '../workloads/prompts.ts';
 import { type RequestBuilder, requestBuilder, requestIdPrefix } from './body.ts';
 import { LoadClient } from './client.ts';
 import { describeSocketError, isClientSide } from './errno.ts';
-import type { ClosedWorkerData, FromWorker, LoadInstants } from './messages.ts';
+import type { FromWorker, LoadInstants, SoakWorkerData } from './messages.ts';
 import { Slots } from './slots.ts';
 import { TableBuilder } from './table.ts';
 
-export class ClosedDriver {
-  #data: ClosedWorkerData;
+export class SoakDriver {
+  #data: SoakWorkerData;
   #send: (message: FromWorker) => void;
   #now: () => Ns;
   #client: LoadClient;
@@ -21,7 +21,7 @@ export class ClosedDriver {
   #slots: Slots;
   #over = false;
 
-  constructor(data: ClosedWorkerData, send: (message: FromWorker) => void) {
+  constructor(data: SoakWorkerData, send: (message: FromWorker) => void) {
     this.#data = data;
     this.#send = send;
     this.#now = () => Number(process.hrtime.bigint() - data.originNs);

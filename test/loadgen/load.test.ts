@@ -2,9 +2,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { type Dialect, type LoadSpec, OUTCOMES, PLAIN_LOAD, type RequestTable } from '../../src/core/index.ts';
-import { startClosedLoad } from '../../src/loadgen/closed.ts';
-import { type OpenLoadOptions, prepareOpenLoad } from '../../src/loadgen/open.ts';
-import { planOpenLoad } from '../../src/workloads/plan.ts';
+import { type LoadOptions, prepareLoad } from '../../src/loadgen/load.ts';
+import { startSoakLoad } from '../../src/loadgen/soak.ts';
+import { planLoad } from '../../src/workloads/plan.ts';
 
 const LOAD: LoadSpec = {
   ...PLAIN_LOAD,
@@ -55,9 +55,9 @@ const complete: Answer = (_, response) => {
   response.end('data: [DONE]\n\n');
 };
 
-const plan = planOpenLoad({ seed: 3, repeat: 1, load: LOAD, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
+const plan = planLoad({ seed: 3, repeat: 1, load: LOAD, ordinal: 2, attempt: 1, tokenIds: [4, 1000] });
 
-function options(port: number, more: Partial<OpenLoadOptions> = {}): OpenLoadOptions {
+function options(port: number, more: Partial<LoadOptions> = {}): LoadOptions {
   const { warmupS, windowS, tailS, drainS } = LOAD;
   return {
     plan,
@@ -78,8 +78,8 @@ function options(port: number, more: Partial<OpenLoadOptions> = {}): OpenLoadOpt
   };
 }
 
-async function play(wanted: OpenLoadOptions) {
-  const load = await prepareOpenLoad(wanted);
+async function play(wanted: LoadOptions) {
+  const load = await prepareLoad(wanted);
   try {
     return await load.start();
   } finally {
@@ -189,7 +189,7 @@ test('a worker that is lost with its rows: what it had sent is our own failure, 
   });
   const controller = new AbortController();
   const inject = { blockWorkerMs: 8000, atNs: 500e6 };
-  const load = await prepareOpenLoad(options(port, { signal: controller.signal, inject }));
+  const load = await prepareLoad(options(port, { signal: controller.signal, inject }));
   const running = load.start();
   // It is asked to stop while it cannot listen, and is ended with its rows unread.
   setTimeout(() => controller.abort(), 1500);
@@ -203,7 +203,7 @@ test('a worker that is lost with its rows: what it had sent is our own failure, 
 test('nobody listens: said before anything starts', async () => {
   const port = await serve(complete);
   servers[0]!.close();
-  await expect(prepareOpenLoad(options(port))).rejects.toMatchObject({ code: 'unreachable' });
+  await expect(prepareLoad(options(port))).rejects.toMatchObject({ code: 'unreachable' });
 });
 
 test('a closed load never has more in flight than slots, and a slot goes on where its last request ended', async () => {
@@ -216,7 +216,7 @@ test('a closed load never has more in flight than slots, and a slot goes on wher
     });
     setTimeout(() => complete(body, response, request), 10);
   });
-  const load = await startClosedLoad({
+  const load = await startSoakLoad({
     endpoint: { host: '127.0.0.1', port },
     dialect: DIALECT,
     ignoreEos: true,

@@ -3,21 +3,21 @@
 import { Worker } from 'node:worker_threads';
 import type { Dialect, EngineEndpoint, RequestTable } from '../core/index.ts';
 import { pinAddress } from './address.ts';
-import type { ClosedPrompts, ClosedWorkerData, FromWorker } from './messages.ts';
+import type { FromWorker, SoakPrompts, SoakWorkerData } from './messages.ts';
 import { mergeTables, TableBuilder } from './table.ts';
 
-export interface ClosedLoadOptions {
+export interface SoakLoadOptions {
   readonly endpoint: EngineEndpoint;
   readonly dialect: Dialect;
   readonly ignoreEos: boolean;
   readonly concurrency: number;
-  readonly prompts: ClosedPrompts;
+  readonly prompts: SoakPrompts;
   readonly outputTokens: number;
   readonly originNs: bigint;
   readonly signal: AbortSignal;
 }
 
-export interface ClosedLoad {
+export interface SoakLoad {
   /** Cancels what is in flight and returns everything that was sent. Idempotent. */
   stop(): Promise<RequestTable>;
 }
@@ -29,11 +29,11 @@ const STOP_GRACE_MS = 1_000;
  * Starts all slots at once in a worker thread; it also stops when the signal aborts.
  * @throws EngineError `unreachable`, EnvironmentError `client_sockets`
  */
-export async function startClosedLoad(options: ClosedLoadOptions): Promise<ClosedLoad> {
+export async function startSoakLoad(options: SoakLoadOptions): Promise<SoakLoad> {
   const { signal, ...rest } = options;
   const target = await pinAddress(options.endpoint);
-  const data: ClosedWorkerData = { ...rest, target, idleTimeoutMs: IDLE_TIMEOUT_MS };
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: { closed: data } });
+  const data: SoakWorkerData = { ...rest, target, idleTimeoutMs: IDLE_TIMEOUT_MS };
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: { soak: data } });
   const ready = Promise.withResolvers<void>();
   const result = Promise.withResolvers<RequestTable>();
   worker.on('message', (message: FromWorker) => {
