@@ -1,5 +1,6 @@
 // One load as a person reads it: latency percentiles, rates, goodput, and whether the figures can be trusted.
 
+import { bottleneck } from '../analysis/bottleneck.ts';
 import type { CellFile, LatencySummary } from '../core/index.ts';
 
 /** @param dir where the capture is */
@@ -27,6 +28,7 @@ export function loadTable(cell: CellFile): string[] {
     `goodput      ${figure(metrics.goodputReqPerS)} req/s with TTFT <= ${slo.ttftMs} ms and TPOT <= ${slo.tpotMs} ms; attainment ${attainment(cell)}`,
     ...energyLines(cell),
     ...outcomeLines(cell),
+    ...heldBackLines(cell),
     '',
     ...verdictLines(cell),
   ];
@@ -70,6 +72,12 @@ function energyLines({ metrics, windowEnergy }: CellFile): string[] {
 function outcomeLines({ metrics }: CellFile): string[] {
   const misses = Object.entries(metrics.outcomes).filter(([code]) => code !== 'ok');
   return misses.length === 0 ? [] : [`misses       ${misses.map(([code, n]) => `${n} ${code}`).join(', ')}`];
+}
+
+/** Who held the load back, when less completed than was offered. */
+function heldBackLines(cell: CellFile): string[] {
+  const found = bottleneck(cell);
+  return found === null ? [] : [`held back    ${found.text}`];
 }
 
 function verdictLines(cell: CellFile): string[] {
