@@ -8,7 +8,7 @@ import type { CellFile } from '../../src/core/index.ts';
 import { type Picky, type PickyServer, pickyServer } from '../support/picky-server.ts';
 import { testAuthority } from '../support/tls/authority.ts';
 import { wordLevel } from '../workloads/support/tokenizers.ts';
-import { type Ended, type Scene, scene, tokbench } from './support/harness.ts';
+import { type Ended, QUICK, type Scene, scene, tokbench } from './support/harness.ts';
 
 const LONG = 60_000;
 const VLLM_PAGE = [
@@ -107,7 +107,7 @@ describe('a server that is already running', () => {
 
     const again = { ...at, dir: join(at.folder, 'again') };
     const config = join(at.dir, 'config.yaml');
-    const rerun = await tokbench(['run', config, '--out', again.dir, '--no-report'], at.env).ended;
+    const rerun = await tokbench(['run', config, '--out', again.dir, ...QUICK], at.env).ended;
     expect(rerun.code, rerun.stderr).toBe(0);
     const second = await cellOf(again);
     expect(second.scheduleSha256).toBe(cell.scheduleSha256);
