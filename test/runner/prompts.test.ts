@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openRun } from '../../src/capture/reader.ts';
 import { wordLevel } from '../workloads/support/tokenizers.ts';
 import { experimentText } from './support/config.ts';
-import { scene, tokbench } from './support/harness.ts';
+import { QUICK, scene, tokbench } from './support/harness.ts';
 
 const LONG = 120_000;
 
@@ -29,7 +29,7 @@ test('every kind of request is counted by the server as it was sent', { timeout:
   const folder = dirname(at.config);
   wordLevel(join(folder, 'words'));
   writeFileSync(join(folder, 'p.jsonl'), '{"prompt":"t5 t6 t7"}\n{"text":"é \\ud800 \\u0001","max_tokens":3}\n');
-  const { code, stderr } = await tokbench(['run', at.config, '--out', at.dir, '--no-report'], at.env).ended;
+  const { code, stderr } = await tokbench(['run', at.config, '--out', at.dir, ...QUICK], at.env).ended;
   expect(code, stderr).toBe(0);
   const reader = await openRun(at.dir);
   const cells = await reader.cells();
@@ -51,7 +51,7 @@ test('a bad line of a prompt file is found before anything starts', { timeout: L
   const folder = dirname(at.config);
   wordLevel(join(folder, 'words'));
   writeFileSync(join(folder, 'p.jsonl'), '{"prompt":"t5"}\n{"prompt":5}\n');
-  const { code, stderr } = await tokbench(['run', at.config, '--out', at.dir, '--no-report'], at.env).ended;
+  const { code, stderr } = await tokbench(['run', at.config, '--out', at.dir, ...QUICK], at.env).ended;
   expect(code).toBe(2);
   expect(stderr).toContain('p.jsonl:2: the prompt must be a text');
   expect(existsSync(join(at.dir, 'manifest.json'))).toBe(false);
