@@ -39,7 +39,7 @@ export function findBoard(session: NvmlSession, uuid: string | null): NvmlHandle
   });
 }
 
-function noBoard(): EnvironmentError {
+export function noBoard(): EnvironmentError {
   return new EnvironmentError('gpu_not_found', 'The NVIDIA driver is there, but it shows no GPU.', {
     advice: 'In a container, start it with GPU access (docker run --gpus all); else compare with `nvidia-smi -L`.',
   });
@@ -111,7 +111,7 @@ export function identityOf(session: NvmlSession, board: NvmlHandle): GpuIdentity
     uuid: session.requiredText('nvmlDeviceGetUUID', board),
     driver: session.text('nvmlSystemGetDriverVersion'),
     pciBusId: pciBusId(session, board),
-    memoryBytes: memoryBytes(session, board),
+    memoryBytes: totalMemoryBytes(session, board),
   };
 }
 
@@ -121,7 +121,7 @@ export function pciBusId(session: NvmlSession, board: NvmlHandle): string {
 }
 
 /** Each symbol goes with its own struct: mixing them reads garbage. */
-function memoryBytes(session: NvmlSession, board: NvmlHandle): number {
+export function totalMemoryBytes(session: NvmlSession, board: NvmlHandle): number {
   const current = Buffer.alloc(STRUCT_BYTES.nvmlMemory_v2_t);
   current.writeUInt32LE(MEMORY_V2_VERSION, OFFSETS.memoryVersion);
   if (session.ask('nvmlDeviceGetMemoryInfo_v2', board, current) === NVML_SUCCESS) {
