@@ -180,8 +180,8 @@ const DOCUMENTED: Readonly<Record<NvmlFunction, Documented>> = {
 
   nvmlDeviceGetComputeRunningProcesses_v3: {
     attempt: processes,
-    // Code 7 for ever is a list that never fits; where the function is absent, so is the older one here.
-    ends: (code) => (isAbsent(code) ? error(13) : error(code)),
+    // Code 7 for ever is a list that never fits. The older function is asked next; this library has only the newer.
+    ends: fails,
   },
   nvmlDeviceGetComputeRunningProcesses_v2: { attempt: processes, ends: unchanged(0) },
   nvmlDeviceGetMPSComputeRunningProcesses_v3: {

@@ -6,6 +6,7 @@ import { type Place, placeHere } from './place.ts';
 export const NVML_SUCCESS = 0;
 export const NVML_INSUFFICIENT_SIZE = 7;
 export const NVML_TIMEOUT = 10;
+export const NVML_FUNCTION_NOT_FOUND = 13;
 
 const NAMES: Readonly<Record<number, string>> = {
   0: 'SUCCESS',

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs';
 import koffi from 'koffi';
 import { EnvironmentError, messageOf } from '../../core/index.ts';
 import { NVML_LIBRARY_VARIABLE } from '../device.ts';
+import { NVML_FUNCTION_NOT_FOUND } from './codes.ts';
 import { type Place, placeHere } from './place.ts';
 
 const SYSTEM_NAMES = ['libnvidia-ml.so.1', 'libnvidia-ml.so'];
 /** Exported by stand-ins for the library, under whatever name they are installed: what they show is no real board. */
 const STAND_IN_SYMBOL = 'tokbench_nvml_stub';
-const FUNCTION_NOT_FOUND = 13;
 
 const DEV = 'void *';
 const OUT = 'void *';
@@ -105,7 +105,7 @@ export class NvmlLibrary {
   /** Calls a function and returns its NVML code; FUNCTION_NOT_FOUND (13) where this driver does not have it. */
   call(name: NvmlFunction, ...args: readonly NvmlArgument[]): number {
     const bound = this.#bind(name);
-    return bound === null ? FUNCTION_NOT_FOUND : bound(...args);
+    return bound === null ? NVML_FUNCTION_NOT_FOUND : bound(...args);
   }
 
   /** True when this driver has the function. */

@@ -1,7 +1,7 @@
 // The compute processes on a board, those behind the multi-process service included.
 
 import type { GpuProcess } from '../device.ts';
-import { NVML_INSUFFICIENT_SIZE, NVML_SUCCESS, nvmlError, nvmlPolicy } from './codes.ts';
+import { NVML_FUNCTION_NOT_FOUND, NVML_INSUFFICIENT_SIZE, NVML_SUCCESS, nvmlError, nvmlPolicy } from './codes.ts';
 import type { NvmlFunction } from './library.ts';
 import type { NvmlHandle, NvmlSession } from './session.ts';
 import { processAt, STRUCT_BYTES } from './structs.ts';
@@ -28,13 +28,13 @@ export function computeProcesses(session: NvmlSession, board: NvmlHandle): GpuPr
 
 type Failure = { readonly code: number };
 
-/** The answer of the first function that this driver has, or the code of the last one. */
+/** The first answer, or why there is none: a function that is missing says less than one that refuses. */
 function firstList(session: NvmlSession, board: NvmlHandle, names: readonly NvmlFunction[]): GpuProcess[] | Failure {
-  let failure: Failure = { code: NVML_SUCCESS };
+  let failure: Failure = { code: NVML_FUNCTION_NOT_FOUND };
   for (const name of names) {
     const answer = list(session, board, name);
     if (Array.isArray(answer) || nvmlPolicy(answer.code) !== 'absent') return answer;
-    failure = answer;
+    if (answer.code !== NVML_FUNCTION_NOT_FOUND) failure = answer;
   }
   return failure;
 }
