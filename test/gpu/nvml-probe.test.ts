@@ -128,6 +128,15 @@ describe('tokbench probe', () => {
     expect(JSON.parse(stdout).boards).toEqual([expect.objectContaining({ synthetic: true })]);
   });
 
+  test('samples a board on request and tells its tick', () => {
+    const { status, stdout } = run(['--json', '--socket', gpu.socketPath, '--sample-s', '3'], {});
+    expect(status).toBe(0);
+    const { sampled } = JSON.parse(stdout);
+    expect(sampled.tickMs).toBeGreaterThan(50);
+    expect(sampled.tickMs).toBeLessThan(200);
+    expect(Math.abs(sampled.averagePowerJ / sampled.counterJ - 1)).toBeLessThan(0.05);
+  });
+
   test.skipIf(stub.path === null)('asks the library that the environment names', () => {
     const { status, stdout } = run([], { TOKBENCH_NVML_LIBRARY: stub.path! });
     expect(status).toBe(0);
