@@ -90,7 +90,7 @@ export function launchFile(patch: Partial<LaunchFile> = {}): LaunchFile {
   };
 }
 
-export const surroundings: SurroundingsEvidence = {
+const surroundings: SurroundingsEvidence = {
   lastPollNs: 9e9,
   stretches: [
     {

@@ -7,7 +7,7 @@ const MEMORY_TOLERANCE_BYTES = 256 * 2 ** 20;
 
 type Seen = ProcessStretch['processes'][number];
 
-export interface Stranger {
+interface Stranger {
   readonly pid: number;
   readonly fromNs: Ns;
   readonly toNs: Ns;

@@ -101,7 +101,7 @@ export class NvmlReader {
 }
 
 /** nvmlDeviceGetPowerUsage: instantaneous on GA100 (compute capability 8.0) and older boards, else the mean of 1 s. */
-export function powerUsageIsInstant(session: NvmlSession, board: NvmlHandle): boolean {
+function powerUsageIsInstant(session: NvmlSession, board: NvmlHandle): boolean {
   const { code, value } = session.askU32('nvmlDeviceGetArchitecture', board);
   if (code !== NVML_SUCCESS) return false;
   const [major, minor] = [new Uint32Array(1), new Uint32Array(1)];
