@@ -15,6 +15,7 @@ import {
   sha,
   slo,
   status,
+  surroundings,
   texts,
 } from './schema-parts.ts';
 
@@ -169,6 +170,7 @@ export const cellSchema = z.strictObject({
     samplePeriodNs: nullable(z.number()),
     maxPowerW: nullable(z.number()),
   }),
+  surroundings: nullable(surroundings),
   metrics,
   windowEnergy: nullable(windowEnergy),
   rules: z.array(rule),

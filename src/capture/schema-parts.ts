@@ -82,6 +82,44 @@ export const control = z.strictObject({
   defaultLimitW: nullable(z.number()),
 });
 
+const processOwner = z.enum(['server', 'other', 'hidden', 'unattributed']);
+const memory = nullable(z.number());
+export const surroundings = z.strictObject({
+  lastPollNs: nullable(ns),
+  stretches: z
+    .array(
+      z.strictObject({
+        stage: z.enum(['before', 'starting', 'loaded']),
+        fromNs: ns,
+        toNs: ns,
+        polls: z.number(),
+        processes: z.array(
+          z.strictObject({ pid: z.number(), owner: processOwner, minMemoryBytes: memory, maxMemoryBytes: memory }),
+        ),
+      }),
+    )
+    .describe('polls one after the other that found the same compute processes'),
+  afterLoad: nullable(z.array(z.strictObject({ pid: z.number(), owner: processOwner, memoryBytes: memory }))).describe(
+    'compute processes once the server had loaded',
+  ),
+  failedPolls: z.number(),
+  processesCode: nullable(z.string()).describe('why the last failed list of processes failed'),
+  ecc: z
+    .strictObject({ first: nullable(z.number()), last: nullable(z.number()), code: nullable(z.string()) })
+    .describe('uncorrected memory errors since the driver was loaded'),
+  faults: z.strictObject({
+    source: z.enum(['driver_events', 'kernel_log', 'none']),
+    code: nullable(z.string()).describe("why there are no events of the driver's own"),
+    sightings: z.array(
+      z.strictObject({
+        atNs: ns,
+        kind: z.enum(['xid', 'double_bit_ecc', 'board_lost']),
+        number: nullable(z.number()).describe("NVIDIA's number of an Xid"),
+      }),
+    ),
+  }),
+});
+
 export const idlePower = z.strictObject({
   interval,
   meanW: nullable(figure),

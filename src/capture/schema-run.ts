@@ -15,6 +15,7 @@ import {
   sha,
   slo,
   status,
+  surroundings,
   texts,
 } from './schema-parts.ts';
 
@@ -41,6 +42,7 @@ export const launchSchema = z.strictObject({
   soak: nullable(z.strictObject({ endedBy: z.enum(['steady', 'limit', 'no_power']), meansW: z.array(figure) })),
   idleLoaded: nullable(idlePower),
   loadOrder: texts,
+  surroundings: nullable(surroundings),
   anchors,
   stop: nullable(z.strictObject({ signals: texts, elapsedMs: z.number(), survivors: z.array(z.number()) })),
 });

@@ -55,6 +55,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/crosscheck.ts'),
   },
   {
+    name: 'probe',
+    summary: 'what this machine lets a benchmark see and do of its GPUs; changes nothing',
+    group: 'main',
+    load: () => import('./commands/probe.ts'),
+  },
+  {
     name: 'restore',
     summary: 'undo what a killed run left on this machine: clocks, limits, servers',
     group: 'main',

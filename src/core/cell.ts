@@ -5,6 +5,7 @@ import type { CellKey, LaunchKey } from './ids.ts';
 import type { LoadSpec } from './load.ts';
 import type { Outcome, RequestState } from './outcome.ts';
 import type { Slo } from './slo.ts';
+import type { SurroundingsEvidence } from './surroundings.ts';
 import type { Anchor, Interval, Ns } from './time.ts';
 
 /** Boundaries of one load: arrivals run from startNs to tailEndNs, the drain ends at drainEndNs (METHOD 1.1). */
@@ -187,8 +188,8 @@ export interface CellMetrics {
   readonly cost: CostMetrics | null;
 }
 
-export const CELL_SCHEMA = 'tokbench.cell/2';
-export const LAUNCH_SCHEMA = 'tokbench.launch/1';
+export const CELL_SCHEMA = 'tokbench.cell/3';
+export const LAUNCH_SCHEMA = 'tokbench.launch/2';
 export const MANIFEST_SCHEMA = 'tokbench.manifest/1';
 
 export interface CellFile {
@@ -215,6 +216,8 @@ export interface CellFile {
     readonly samplePeriodNs: number | null;
     readonly maxPowerW: number | null;
   };
+  /** From the start of the launch to the end of this cell's drain; null without a GPU. */
+  readonly surroundings: SurroundingsEvidence | null;
   readonly metrics: CellMetrics;
   readonly windowEnergy: WindowEnergy | null;
   readonly rules: readonly RuleOutcome[];
@@ -257,6 +260,8 @@ export interface LaunchFile {
   readonly soak: { readonly endedBy: 'steady' | 'limit' | 'no_power'; readonly meansW: readonly number[] } | null;
   readonly idleLoaded: IdlePower | null;
   readonly loadOrder: readonly string[];
+  /** What else happened on the board, over the whole launch; null without a GPU. */
+  readonly surroundings: SurroundingsEvidence | null;
   readonly anchors: { readonly start: Anchor; readonly end: Anchor };
   /** How the server stopped: signals sent, seconds taken, survivors found. */
   readonly stop: {

@@ -16,5 +16,6 @@ export * from './schedule.ts';
 export * from './server-url.ts';
 export * from './sim-protocol.ts';
 export * from './slo.ts';
+export * from './surroundings.ts';
 export * from './telemetry.ts';
 export * from './time.ts';

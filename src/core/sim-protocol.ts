@@ -18,6 +18,9 @@
 // detach        pid                           -
 // load          activity mem_util             sm_mhz (the clock at which this phase runs, after lock, cap and heat)
 //               The engine's current phase: METHOD 6.4's a and u. activity=0 mem_util=0 is idle. Belongs to the connection.
+// ecc           -                             uncorrected (memory errors beyond repair since the start)
+// events        [after]                       last faults=xid:<number>,double_bit_ecc:0 (driver faults after the one numbered
+//                                             `after`; without it none, only the number of the last)
 // integral      from_ns to_ns                 energy_mj (exact, a double), for tests
 // state         -                             locked_min_mhz locked_max_mhz limit_mw (0 0 when unlocked)
 // fault         name ...                      - ; see sim/faults.ts

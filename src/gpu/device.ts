@@ -28,6 +28,19 @@ export interface GpuProcess {
   readonly memoryBytes: number | null;
 }
 
+/** Something that the driver or the kernel reported about a board. `xid` carries NVIDIA's error number. */
+export interface GpuFault {
+  readonly kind: 'xid' | 'double_bit_ecc';
+  readonly number: number;
+}
+
+/** Driver faults of one board, recorded by the driver from the moment this was opened. */
+export interface GpuFaultEvents {
+  /** What happened since the last call; does not wait. */
+  drain(): Promise<readonly GpuFault[]>;
+  close(): Promise<void>;
+}
+
 /** Which fields a reading asks for: `fast` is the counter and power, `all` adds the slow ones (METHOD 1.9). */
 export type ReadScope = 'fast' | 'all';
 
@@ -43,6 +56,11 @@ export interface GpuControls {
 export interface GpuDevice {
   readonly identity: GpuIdentity;
   readonly limits: GpuLimits;
+  /**
+   * The integer by which CUDA finds the board under CUDA_DEVICE_ORDER=PCI_BUS_ID; null where that is unknown or
+   * means nothing (a simulated board).
+   */
+  readonly cudaIndex: number | null;
   /** Calls of `read` that failed so far, by `call: CODE`; each left NaN in its sample. */
   readonly readErrors: ReadonlyMap<string, number>;
   /**
@@ -55,7 +73,12 @@ export interface GpuDevice {
   resetSmClock(): Promise<void>;
   setPowerLimitW(watts: number): Promise<void>;
   controls(): Promise<GpuControls>;
+  /** Compute processes on the board, by the host's process ids. */
   processes(): Promise<readonly GpuProcess[]>;
+  /** Uncorrected memory errors since the driver was loaded; rejects with the policy `absent` on a board without ECC. */
+  uncorrectedEccErrors(): Promise<number>;
+  /** Starts to listen for driver faults; rejects with the policy `absent` where the driver reports none. */
+  faultEvents(): Promise<GpuFaultEvents>;
   close(): Promise<void>;
 }
 

@@ -205,6 +205,7 @@ async function writeCell(
   await waitUntil(context, kept.endNs, result.aborted);
   const gpu = context.sampler ? await context.sampler.slice(kept.startNs, kept.endNs) : null;
   const metrics = context.scraper.samples(kept.startNs, kept.endNs);
+  const surroundings = (await context.watch?.evidence()) ?? null;
   const schedule = playedSchedule(cell.load, plan, result);
   const facts = {
     schema: CELL_SCHEMA,
@@ -226,6 +227,7 @@ async function writeCell(
       samplePeriodNs: session ? session.samplePeriodMs * 1e6 : null,
       maxPowerW: session?.maxPowerW ?? null,
     },
+    surroundings,
   } as const;
   const judged = assessCell({
     facts,

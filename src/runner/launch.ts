@@ -15,6 +15,7 @@ import {
   sleep,
 } from '../core/index.ts';
 import type { RunningEngine } from '../engines/engine.ts';
+import type { BoardWatch } from '../telemetry/board-watch.ts';
 import { type Sampler, startSampler } from '../telemetry/sampler.ts';
 import { startScraper } from '../telemetry/scraper.ts';
 import { runCell } from './cell.ts';
@@ -23,6 +24,7 @@ import { applyControls, undoControls } from './controls.ts';
 import type { LaunchPlan } from './plan.ts';
 import { withEngine } from './server.ts';
 import { idle, soak } from './warm-phases.ts';
+import { openWatch } from './watch.ts';
 
 const SCRAPE_PERIOD_MS = 500;
 const SERIES_PREFIXES = ['vllm:', 'process_start_time_seconds'];
@@ -32,11 +34,16 @@ export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<Laun
   const writer = await run.writer.launch(plan.key);
   const draft = emptyLaunch(run, plan);
   let sampler: Sampler | null = null;
+  let watch: BoardWatch | null = null;
   try {
     sampler = await openSampler(run, writer);
+    watch = await openWatch(run);
     await applyControls(run, plan, draft);
+    await watch?.enter('starting');
     await withEngine(run, plan, writer, draft, async (engine) => {
-      await measure(run, plan, writer, draft, engine, sampler);
+      await watch?.enter('loaded');
+      await measure(run, plan, writer, draft, engine, sampler, watch);
+      draft.surroundings = (await watch?.evidence()) ?? null;
     });
     draft.status = run.signal.aborted ? 'interrupted' : draft.status;
   } catch (error) {
@@ -44,6 +51,8 @@ export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<Laun
   } finally {
     await undoControls(run, plan);
     await sampler?.stop();
+    draft.surroundings ??= (await watch?.evidence()) ?? null;
+    await watch?.stop();
     draft.anchors = { start: draft.anchors.start, end: run.origin.anchor() };
     await writer.writeLaunch(draft);
     await writer.done();
@@ -78,6 +87,7 @@ function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
     soak: null,
     idleLoaded: null,
     loadOrder: plan.cells.map((cell) => cell.key.load),
+    surroundings: null,
     anchors: { start: anchor, end: anchor },
     stop: null,
   };
@@ -105,6 +115,7 @@ async function measure(
   draft: LaunchDraft,
   engine: RunningEngine,
   sampler: Sampler | null,
+  watch: BoardWatch | null,
 ): Promise<void> {
   let died: string | null = null;
   const serverGone = new AbortController();
@@ -126,6 +137,7 @@ async function measure(
     ...run,
     sampler,
     scraper,
+    watch,
     idleLoaded: () => draft.idleLoaded,
     serverDied: () => died,
   };

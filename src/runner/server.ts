@@ -1,11 +1,12 @@
 // The server of one launch: started with its canary, known to the guard before and after, stopped without survivors.
 
 import type { LaunchWriter } from '../capture/writer.ts';
-import { launchId } from '../core/index.ts';
+import { GpuError, launchId } from '../core/index.ts';
 import type { RunningEngine, StopReport } from '../engines/engine.ts';
 import { launchEngine } from '../engines/launch.ts';
 import { attachServer, canaryPrompt } from './attach.ts';
 import { announcePhase, type LaunchDraft, type RunContext, warn } from './context.ts';
+import type { GpuSession } from './gpu-session.ts';
 import type { LaunchPlan } from './plan.ts';
 
 export async function withEngine(
@@ -55,12 +56,22 @@ function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): P
     originNs,
     logPath: writer.serverLogPath,
     gpu: session?.address.kind === 'simulated' ? { socketPath: session.address.socketPath } : null,
-    cudaIndex: null,
+    cudaIndex: cudaIndexOf(session),
     self: run.self,
     canaryPrompt: canaryPrompt(experiment, repeat),
     signal,
     onSpawn: (spawned) => run.guard.noteEngine(spawned),
     clock,
+  });
+}
+
+/** An engine must run on the board that is measured; without its index it might take another. */
+function cudaIndexOf(session: GpuSession | null): number | null {
+  if (session === null || session.address.kind === 'simulated') return null;
+  const { cudaIndex, identity } = session.device;
+  if (cudaIndex !== null || identity.synthetic) return cudaIndex;
+  throw new GpuError('cuda_index_unknown', `The place of ${identity.name} among this machine's GPUs is not known.`, {
+    advice: 'Look with `tokbench probe` at what the driver says of the PCI addresses of this machine’s GPUs.',
   });
 }
 

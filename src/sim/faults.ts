@@ -12,6 +12,8 @@
 // thermal         [mhz] [bits]     throttled to mhz (default 1200) with reason bits (default 0x20)     V12
 // reasons         bits             these bits are set in every reading                                 V12, V13, V30
 // foreign_process pid bytes        another process holds a context                                     V22
+// ecc_errors      count            that many memory errors that could not be corrected                 V23
+// xid             number           the driver reports a fault by NVIDIA's number                       V23
 // deny            verb code        that verb answers `err` with an NVML code (4: no permission)        control
 // slow            verb ms          that verb answers ms later; the connection's later calls wait       V8, watchdog
 // drop            verb             that verb closes the connection without an answer                   lost device
@@ -98,6 +100,8 @@ export interface FaultTarget {
   jumpCounter(mj: number): void;
   scaleCounter(factor: number): void;
   revertLimit(mw: number): void;
+  addEccErrors(count: number): void;
+  reportXid(number: number): void;
 }
 
 const AT_ONCE: Readonly<Record<string, (target: FaultTarget, fields: SimFields) => void>> = {
@@ -106,6 +110,8 @@ const AT_ONCE: Readonly<Record<string, (target: FaultTarget, fields: SimFields) 
   counter_jump: (target, fields) => target.jumpCounter(number(fields, 'mj')),
   counter_scale: (target, fields) => target.scaleCounter(number(fields, 'factor')),
   limit_revert: (target, fields) => target.revertLimit(number(fields, 'mw')),
+  ecc_errors: (target, fields) => target.addEccErrors(number(fields, 'count')),
+  xid: (target, fields) => target.reportXid(number(fields, 'number')),
 };
 
 /** The faults after one more `fault` line. Throws RangeError on an unknown name or a bad argument. */

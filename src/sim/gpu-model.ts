@@ -49,6 +49,8 @@ export class SimulatedGpu {
   #limitMw: number;
   #smMhz: number;
   #capBinds = false;
+  #eccErrors = 0;
+  readonly #events: string[] = [];
 
   constructor(board: Board = SIMULATED_BOARD) {
     this.board = board;
@@ -61,6 +63,16 @@ export class SimulatedGpu {
 
   get faults(): ActiveFaults {
     return this.#faults;
+  }
+
+  /** Memory errors beyond repair since the start. */
+  get eccErrors(): number {
+    return this.#eccErrors;
+  }
+
+  /** Driver faults since the start, as `xid:79`. */
+  get events(): readonly string[] {
+    return this.#events;
   }
 
   get limitMw(): number {
@@ -158,6 +170,11 @@ export class SimulatedGpu {
       jumpCounter: (mj: number) => this.#counter.jump(mj),
       scaleCounter: (factor: number) => this.#counter.setScale(atNs, factor),
       revertLimit: (mw: number) => this.#forceLimit(atNs, mw),
+      addEccErrors: (count: number) => {
+        this.#eccErrors += count;
+        this.#events.push('double_bit_ecc:0');
+      },
+      reportXid: (number: number) => void this.#events.push(`xid:${number}`),
     };
     this.#faults = applyFault(this.#faults, target, name, fields);
     this.#settle(atNs);

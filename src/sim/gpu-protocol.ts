@@ -110,6 +110,12 @@ function integral({ gpu, originNs }: ProtocolContext, fields: SimFields): Reply 
   }
 }
 
+function events({ gpu }: ProtocolContext, fields: SimFields): Reply {
+  const last = gpu.events.length;
+  const after = fields['after'] === undefined ? last : number(fields, 'after', 0, last);
+  return { last, faults: gpu.events.slice(after).join(',') };
+}
+
 function fault({ gpu, now }: ProtocolContext, fields: SimFields): Reply {
   try {
     gpu.fault(now(), fields['name'] ?? '', fields);
@@ -144,6 +150,8 @@ const VERBS: Readonly<Record<string, Verb>> = {
     return {};
   },
   load,
+  ecc: ({ gpu }) => ({ uncorrected: gpu.eccErrors }),
+  events,
   integral,
   state: ({ gpu }) => ({
     locked_min_mhz: gpu.lock?.minMhz ?? 0,

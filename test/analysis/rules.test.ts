@@ -585,6 +585,7 @@ describe('validity rules', () => {
 
   test('every rule that can be hit is seen hit', () => {
     const seen = new Set(CASES.filter((row) => row.code !== null).map((row) => row.rule));
+    // V22 and V23 are seen hit in surroundings.test.ts.
     const unmeasured = ['V22', 'V23', 'V26', 'V27', 'V28'];
     expect(
       assess()

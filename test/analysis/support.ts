@@ -11,6 +11,7 @@ import {
   type RequestTable,
   type RuleOutcome,
   requestTable,
+  type SurroundingsEvidence,
   VLLM_METRICS,
 } from '../../src/core/index.ts';
 
@@ -130,6 +131,27 @@ const COUNTERS = {
   [VLLM_METRICS.running]: 0,
 };
 
+const SERVER_BYTES = 40 * 2 ** 30;
+
+/** The server alone on a board with ECC, polled to the end of the load; nothing was reported. */
+export function quietSurroundings(lastPollNs = LOAD_END_NS + S): SurroundingsEvidence {
+  const server = { pid: 4711, owner: 'server' as const };
+  const seen = { ...server, minMemoryBytes: SERVER_BYTES, maxMemoryBytes: SERVER_BYTES };
+  return {
+    lastPollNs,
+    stretches: [
+      { stage: 'before', fromNs: -30 * S, toNs: -30 * S, polls: 1, processes: [] },
+      { stage: 'starting', fromNs: -29 * S, toNs: -10 * S, polls: 10, processes: [seen] },
+      { stage: 'loaded', fromNs: -9 * S, toNs: lastPollNs, polls: 115, processes: [seen] },
+    ],
+    afterLoad: [{ ...server, memoryBytes: SERVER_BYTES }],
+    failedPolls: 0,
+    processesCode: null,
+    ecc: { first: 0, last: 0, code: null },
+    faults: { source: 'driver_events', code: null, sightings: [] },
+  };
+}
+
 export function goodFacts(): CellFacts {
   return {
     schema: CELL_SCHEMA,
@@ -188,6 +210,7 @@ export function goodFacts(): CellFacts {
       defaultLimitW: 350,
     },
     gpu: { kind: 'simulated', samplePeriodNs: 20 * MS, maxPowerW: 437.5 },
+    surroundings: quietSurroundings(),
   };
 }
 

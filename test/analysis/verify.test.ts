@@ -20,7 +20,7 @@ import {
   scheduleOf,
   VLLM_METRICS,
 } from '../../src/core/index.ts';
-import { completedRequest, goodFacts, goodSamples, MS, S } from './support.ts';
+import { completedRequest, goodFacts, goodSamples, MS, quietSurroundings, S } from './support.ts';
 
 const folders: string[] = [];
 const freshFolder = (): string => {
@@ -101,6 +101,7 @@ function facts(): CellFacts {
     scheduleSha256: scheduleSha256(REQUESTS.scheduledNs, START_NS),
     anchors: { start: ANCHOR(START_NS), end: ANCHOR(START_NS + 36 * S) },
     server: { ...BASE.server, countersAtStart: counters(0), countersAtEnd: counters(2720) },
+    surroundings: quietSurroundings(START_NS + 36 * S),
   };
 }
 
@@ -122,6 +123,7 @@ const launch = (): LaunchFile => ({
   soak: null,
   idleLoaded: IDLE_POWER,
   loadOrder: ['l70'],
+  surroundings: null,
   anchors: { start: ANCHOR(0), end: ANCHOR(60 * S) },
   stop: null,
 });

@@ -16,6 +16,7 @@ import {
   type RequestTable,
   requestTable,
   type ScheduleTable,
+  type SurroundingsEvidence,
   scheduleOf,
 } from '../../src/core/index.ts';
 
@@ -82,11 +83,37 @@ export function launchFile(patch: Partial<LaunchFile> = {}): LaunchFile {
     soak: { endedBy: 'steady', meansW: [200.5, 201] },
     idleLoaded: { interval: { startNs: 30, endNs: 40 }, meanW: 80, boundW: 0.5, reason: null },
     loadOrder: ['low', 'high'],
+    surroundings,
     anchors: { start: anchor, end: anchor },
     stop: { signals: ['SIGTERM'], elapsedMs: 120, survivors: [] },
     ...patch,
   };
 }
+
+const surroundings: SurroundingsEvidence = {
+  lastPollNs: 9e9,
+  stretches: [
+    {
+      stage: 'loaded',
+      fromNs: 1e9,
+      toNs: 9e9,
+      polls: 5,
+      processes: [{ pid: 4242, owner: 'hidden', minMemoryBytes: null, maxMemoryBytes: 2 ** 35 }],
+    },
+  ],
+  afterLoad: [{ pid: 4242, owner: 'hidden', memoryBytes: null }],
+  failedPolls: 1,
+  processesCode: 'UNKNOWN',
+  ecc: { first: null, last: null, code: 'NOT_SUPPORTED' },
+  faults: {
+    source: 'kernel_log',
+    code: 'NOT_SUPPORTED',
+    sightings: [
+      { atNs: 5e9, kind: 'xid', number: 79 },
+      { atNs: 5e9, kind: 'board_lost', number: null },
+    ],
+  },
+};
 
 const latency = (p99Ms: number): LatencySummary => ({
   n: 3,
@@ -148,6 +175,7 @@ export function cellFile(patch: Partial<CellFile> = {}): CellFile {
     },
     control,
     gpu: { kind: 'simulated', samplePeriodNs: 20_000_000, maxPowerW: 350 },
+    surroundings,
     metrics: {
       windowS: 5,
       arrivals: 3,

@@ -137,10 +137,10 @@ describe.skipIf(stub.path === null)('NVML through the C stand-in', () => {
   });
 
   test.each([
-    [4, 'nvml_no_permission', 1, /CAP_SYS_ADMIN/],
-    [3, 'nvml_not_supported', 1, /leave out/],
-    [15, 'nvml_gpu_is_lost', 1, /reset or a reboot/],
-    [18, 'nvml_lib_rm_version_mismatch', 4, /reload the driver/],
+    [4, 'nvml_no_permission', 1, /leave power control out/],
+    [3, 'nvml_not_supported', 1, /leave out|latency alone/],
+    [15, 'nvml_gpu_is_lost', 1, /reboot the machine/],
+    [18, 'nvml_lib_rm_version_mismatch', 4, /reload the driver|start the container again/i],
   ])('code %i of a setter becomes %s', async (code, name, exitCode, advice) => {
     await open();
     await gpu.send('fault', { name: 'deny', verb: 'lock', code });
@@ -177,8 +177,47 @@ describe.skipIf(stub.path === null)('NVML through the C stand-in', () => {
     expect(await older.processes()).toEqual([{ pid: 7, memoryBytes: 1024 }]);
     const sample = await older.read(0n);
     expect(sample.reasons).toBe(1);
-    expect([sample.powerInstantMw, sample.powerAverageMw]).toEqual([NaN, NaN]);
+    expect(sample.powerInstantMw).toBeNaN();
+    expect(sample.powerAverageMw).toBeGreaterThan(0);
     expect([...older.readErrors.keys()]).toEqual(['field 186: NOT_SUPPORTED', 'field 185: NOT_SUPPORTED']);
+  });
+
+  test.each([
+    ['8', '89', 'powerAverageMw'],
+    ['7', '86', 'powerAverageMw'],
+    ['7', '80', 'powerInstantMw'],
+    ['5', '70', 'powerInstantMw'],
+  ])('without the two fields, architecture %s with capability %s has %s', async (architecture, capability, column) => {
+    vi.stubEnv('NVML_STUB_ARCHITECTURE', architecture);
+    vi.stubEnv('NVML_STUB_COMPUTE_CAPABILITY', capability);
+    const sample = await (await open({ libraryPath: old.path })).read(0n, 'fast');
+    const [one, other] = ['powerInstantMw', 'powerAverageMw'].toSorted((name) => (name === column ? -1 : 1));
+    expect(sample[one as 'powerAverageMw']).toBeGreaterThan(0);
+    expect(sample[other as 'powerAverageMw']).toBeNaN();
+  });
+
+  test('the index for CUDA is the place by PCI address, not the index of NVML', async () => {
+    expect((await open()).cudaIndex).toBe(0);
+    await device!.close();
+    vi.stubEnv('NVML_STUB_COUNT', '3');
+    expect((await open()).cudaIndex).toBe(2);
+  });
+
+  test('driver faults and memory errors are told once, from the opening on', async () => {
+    await gpu.send('fault', { name: 'xid', number: 13 });
+    await open();
+    const events = await device!.faultEvents();
+    expect(await events.drain()).toEqual([]);
+    const before = await device!.uncorrectedEccErrors();
+    await gpu.send('fault', { name: 'xid', number: 79 });
+    await gpu.send('fault', { name: 'ecc_errors', count: 2 });
+    expect(await events.drain()).toEqual([
+      { kind: 'xid', number: 79 },
+      { kind: 'double_bit_ecc', number: 0 },
+    ]);
+    expect(await events.drain()).toEqual([]);
+    expect(await device!.uncorrectedEccErrors()).toBe(before + 2);
+    await events.close();
   });
 
   test('struct sizes are those that the C compiler gives', () => {
@@ -186,7 +225,11 @@ describe.skipIf(stub.path === null)('NVML through the C stand-in', () => {
     const { nvmlFieldValue_t, nvmlPciInfo_t, nvmlMemory_v2_t, nvmlMemory_t, nvmlProcessInfo_v2_t, nvmlUtilization_t } =
       STRUCT_BYTES;
     const sizes = [nvmlFieldValue_t, nvmlPciInfo_t, nvmlMemory_v2_t, nvmlMemory_t, nvmlProcessInfo_v2_t];
-    expect([0, 1, 2, 3, 4, 5].map((which) => size(which))).toEqual([...sizes, nvmlUtilization_t]);
+    expect([0, 1, 2, 3, 4, 5, 6].map((which) => size(which))).toEqual([
+      ...sizes,
+      nvmlUtilization_t,
+      STRUCT_BYTES.nvmlEventData_t,
+    ]);
     expect([...sizes, nvmlUtilization_t]).toEqual([40, 68, 40, 24, 24, 8]);
   });
 

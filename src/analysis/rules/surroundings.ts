@@ -1,8 +1,9 @@
-// What happened around the load: the wall clock, and the rules whose inputs are not measured yet.
+// What happened around the load: strangers and faults on the board, the wall clock, the slots of a closed loop.
 
-import { NS_PER_MS, NS_PER_S } from '../../core/index.ts';
+import { NS_PER_MS, NS_PER_S, type SurroundingsEvidence } from '../../core/index.ts';
 import { meanInFlight } from '../in-flight.ts';
-import { type Finding, hit, notApplicable, notEvaluated, pass, type Rule, type RuleInput } from './rule.ts';
+import { foreignProcesses } from './foreign.ts';
+import { type Finding, hit, noEvidence, notApplicable, notEvaluated, pass, type Rule, type RuleInput } from './rule.ts';
 
 const MAX_DRIFT_MS = 50;
 const MAX_SLOT_DEVIATION = 0.01;
@@ -16,16 +17,83 @@ function clockStep({ facts }: RuleInput): Finding {
   return pass(evidence, 'wall clock and monotonic clock agree');
 }
 
-const unmeasured = (rule: string, code: string, act: Rule['act'], why: string, needsGpu?: true): Rule => ({
+const unmeasured = (rule: string, code: string, act: Rule['act'], why: string): Rule => ({
   rule,
   code,
   act,
-  ...(needsGpu ? { needsGpu } : {}),
   check: () => notEvaluated(`not measured by this version: ${why}`),
 });
 
-export const V22 = unmeasured('V22', 'foreign_process', 'X', 'the list of compute processes over the launch', true);
-export const V23 = unmeasured('V23', 'ecc_or_fault', 'L', 'ECC counts and driver fault events', true);
+/** Codes by which a board or a driver says that it has no such thing. */
+const ABSENT = new Set([
+  'NOT_SUPPORTED',
+  'FUNCTION_NOT_FOUND',
+  'VGPU_ECC_NOT_SUPPORTED',
+  'ARGUMENT_VERSION_MISMATCH',
+  'DEPRECATED',
+]);
+
+/** The evidence of the whole launch up to the window's end; null when there is none or it ends before. */
+function watchedThrough({ facts }: RuleInput): SurroundingsEvidence | null {
+  const { surroundings, phases } = facts;
+  return (surroundings?.lastPollNs ?? Number.NEGATIVE_INFINITY) < phases.window.endNs ? null : surroundings;
+}
+
+const NOT_WATCHED = 'the board was not watched to the end of the window';
+
+function foreign(input: RuleInput): Finding {
+  const seen = watchedThrough(input);
+  if (seen === null) return noEvidence(NOT_WATCHED);
+  const { stretches, afterLoad, failedPolls, processesCode } = seen;
+  if (stretches.length === 0) {
+    const text = `the compute processes on the board cannot be listed: ${processesCode}`;
+    const unlisted = { failedPolls, processesCode };
+    if (!ABSENT.has(processesCode ?? '')) return noEvidence(text, unlisted);
+    return hit(unlisted, text, { code: 'processes_unseen', act: 'W' });
+  }
+  if (afterLoad === null) return noEvidence('the processes were not listed once the server had loaded');
+  const { strangers, flags, own } = foreignProcesses(stretches, afterLoad);
+  const polls = stretches.reduce((sum, stretch) => sum + stretch.polls, 0);
+  const evidence = { polls, failedPolls, own, strangers, flags };
+  if (strangers.length > 0) {
+    const pids = [...new Set(strangers.map(({ pid }) => pid))].join(', ');
+    return hit(evidence, `other compute processes were on the board during the launch: ${pids}`);
+  }
+  const loaded = stretches.filter(({ stage }) => stage === 'loaded');
+  if (loaded.every(({ processes }) => processes.length === 0)) {
+    const text = 'the board lists no process, not even the server: others would not be seen';
+    return hit(evidence, text, { code: 'processes_unseen', act: 'W' });
+  }
+  return pass(
+    evidence,
+    flags.length === 0 ? 'the server alone was on the board' : 'the processes stayed those of the loaded server',
+  );
+}
+
+function eccOrFault(input: RuleInput): Finding {
+  const seen = watchedThrough(input);
+  if (seen === null) return noEvidence(NOT_WATCHED);
+  const { ecc, faults } = seen;
+  const evidence = { ecc, faults };
+  if (faults.sightings.length > 0) {
+    const named = faults.sightings.map(({ kind, number }) =>
+      number === null ? kind.replaceAll('_', ' ') : `Xid ${number}`,
+    );
+    return hit(evidence, `the driver reported faults of the board: ${[...new Set(named)].join(', ')}`);
+  }
+  if (ecc.first !== null && ecc.last !== null && ecc.last > ecc.first) {
+    return hit(evidence, `${ecc.last - ecc.first} memory errors could not be corrected`);
+  }
+  const unseen = `driver faults are not visible here (${faults.code}), and were not judged`;
+  const quiet = faults.source === 'none' ? unseen : `no driver fault by the ${faults.source.replace('_', ' ')}`;
+  if (ecc.last === null && ABSENT.has(ecc.code ?? ''))
+    return notApplicable(`the board counts no memory errors; ${quiet}`);
+  if (ecc.code !== null) return noEvidence(`memory errors cannot be read: ${ecc.code}`, evidence);
+  return pass(evidence, `no uncorrected memory error; ${quiet}`);
+}
+
+export const V22: Rule = { rule: 'V22', code: 'foreign_process', act: 'X', needsGpu: true, check: foreign };
+export const V23: Rule = { rule: 'V23', code: 'ecc_or_fault', act: 'L', needsGpu: true, check: eccOrFault };
 export const V26 = unmeasured('V26', 'soak_unstable', 'W', "the temperature of the block's first cell");
 export const V28 = unmeasured('V28', 'env_mismatch', 'X', 'a cell alone has no pair to compare with');
 /** A loop that has sent all there was runs empty, so only one without an end holds its slots full. */

@@ -2,22 +2,32 @@
 
 import type { GpuSample } from '../../core/index.ts';
 import { refuseRealBoard } from '../control.ts';
-import type { GpuControls, GpuDevice, GpuIdentity, GpuLimits, GpuProcess, ReadScope } from '../device.ts';
+import type {
+  GpuControls,
+  GpuDevice,
+  GpuFaultEvents,
+  GpuIdentity,
+  GpuLimits,
+  GpuProcess,
+  ReadScope,
+} from '../device.ts';
 import { snapClock } from '../sample.ts';
-import { NVML_INSUFFICIENT_SIZE, NVML_SUCCESS, nvmlError, nvmlPolicy } from './codes.ts';
-import { findBoard, identityOf, limitsOf, refuseShared } from './identity.ts';
+import { NVML_SUCCESS, nvmlError } from './codes.ts';
+import { openFaultEvents } from './events.ts';
+import { cudaIndexOf, findBoard, identityOf, limitsOf, refuseShared } from './identity.ts';
 import { loadNvml } from './library.ts';
+import { computeProcesses } from './processes.ts';
 import { NvmlReader } from './reading.ts';
 import { type NvmlHandle, NvmlSession } from './session.ts';
-import { processAt, STRUCT_BYTES } from './structs.ts';
 
-/** Room for processes that start between the two calls. */
-const SPARE_PROCESSES = 8;
-const PROCESS_CALLS = ['nvmlDeviceGetComputeRunningProcesses_v3', 'nvmlDeviceGetComputeRunningProcesses_v2'] as const;
+/** nvmlMemoryErrorType_t and nvmlEccCounterType_t: errors that could not be repaired, since the driver was loaded. */
+const ECC_UNCORRECTED = 1;
+const ECC_VOLATILE = 0;
 
 class NvmlGpu implements GpuDevice {
   readonly identity: GpuIdentity;
   readonly limits: GpuLimits;
+  readonly cudaIndex: number | null;
   readonly #session: NvmlSession;
   readonly #board: NvmlHandle;
   readonly #reader: NvmlReader;
@@ -29,6 +39,7 @@ class NvmlGpu implements GpuDevice {
     this.#reader = new NvmlReader(session, board);
     this.identity = identityOf(session, board);
     this.limits = limitsOf(session, board);
+    this.cudaIndex = cudaIndexOf(session, this.identity.pciBusId);
   }
 
   get readErrors(): ReadonlyMap<string, number> {
@@ -65,19 +76,18 @@ class NvmlGpu implements GpuDevice {
   }
 
   async processes(): Promise<readonly GpuProcess[]> {
-    let code = NVML_SUCCESS;
-    for (const name of PROCESS_CALLS) {
-      const count = Uint32Array.of(0);
-      code = this.#session.call(name, this.#board, count, null);
-      if (code === NVML_SUCCESS) return [];
-      if (nvmlPolicy(code) === 'absent') continue;
-      if (code !== NVML_INSUFFICIENT_SIZE) break;
-      count[0] = count[0]! + SPARE_PROCESSES;
-      const bytes = Buffer.alloc(count[0] * STRUCT_BYTES.nvmlProcessInfo_v2_t);
-      this.#session.check(name, this.#board, count, bytes);
-      return Array.from({ length: count[0] }, (_, index) => processAt(bytes, index));
-    }
-    throw nvmlError(code, PROCESS_CALLS[0]);
+    return computeProcesses(this.#session, this.#board);
+  }
+
+  async uncorrectedEccErrors(): Promise<number> {
+    const name = 'nvmlDeviceGetTotalEccErrors';
+    const { code, value } = this.#session.u64(name, this.#board, ECC_UNCORRECTED, ECC_VOLATILE);
+    if (code !== NVML_SUCCESS) throw nvmlError(code, name);
+    return value;
+  }
+
+  async faultEvents(): Promise<GpuFaultEvents> {
+    return openFaultEvents(this.#session, this.#board);
   }
 
   async close(): Promise<void> {

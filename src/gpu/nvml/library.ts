@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs';
 import koffi from 'koffi';
 import { EnvironmentError, messageOf } from '../../core/index.ts';
 import { NVML_LIBRARY_VARIABLE } from '../device.ts';
+import { NVML_FUNCTION_NOT_FOUND } from './codes.ts';
+import { type Place, placeHere } from './place.ts';
 
 const SYSTEM_NAMES = ['libnvidia-ml.so.1', 'libnvidia-ml.so'];
 /** Exported by stand-ins for the library, under whatever name they are installed: what they show is no real board. */
 const STAND_IN_SYMBOL = 'tokbench_nvml_stub';
-const FUNCTION_NOT_FOUND = 13;
 
 const DEV = 'void *';
 const OUT = 'void *';
@@ -18,39 +19,71 @@ const SIGNATURES = {
   nvmlInit_v2: [],
   nvmlShutdown: [],
   nvmlSystemGetDriverVersion: [OUT, 'uint'],
+  nvmlSystemGetNVMLVersion: [OUT, 'uint'],
+  nvmlSystemGetCudaDriverVersion_v2: [OUT],
+  nvmlSystemGetCudaDriverVersion: [OUT],
   nvmlDeviceGetCount_v2: [OUT],
   nvmlDeviceGetHandleByIndex_v2: ['uint', OUT],
   nvmlDeviceGetHandleByUUID: ['str', OUT],
   nvmlDeviceGetName: [DEV, OUT, 'uint'],
   nvmlDeviceGetUUID: [DEV, OUT, 'uint'],
+  nvmlDeviceGetVbiosVersion: [DEV, OUT, 'uint'],
+  nvmlDeviceGetArchitecture: [DEV, OUT],
+  nvmlDeviceGetCudaComputeCapability: [DEV, OUT, OUT],
   nvmlDeviceGetPciInfo_v3: [DEV, OUT],
+  nvmlDeviceGetMemoryBusWidth: [DEV, OUT],
   nvmlDeviceGetMemoryInfo_v2: [DEV, OUT],
   nvmlDeviceGetMemoryInfo: [DEV, OUT],
   nvmlDeviceGetMigMode: [DEV, OUT, OUT],
   nvmlDeviceIsMigDeviceHandle: [DEV, OUT],
   nvmlDeviceGetVirtualizationMode: [DEV, OUT],
+  nvmlDeviceGetEccMode: [DEV, OUT, OUT],
+  nvmlDeviceGetPersistenceMode: [DEV, OUT],
+  nvmlDeviceGetComputeMode: [DEV, OUT],
+  nvmlDeviceGetCurrPcieLinkGeneration: [DEV, OUT],
+  nvmlDeviceGetCurrPcieLinkWidth: [DEV, OUT],
+  nvmlDeviceGetMaxPcieLinkGeneration: [DEV, OUT],
+  nvmlDeviceGetMaxPcieLinkWidth: [DEV, OUT],
   nvmlDeviceGetTotalEnergyConsumption: [DEV, OUT],
+  nvmlDeviceGetPowerUsage: [DEV, OUT],
   nvmlDeviceGetFieldValues: [DEV, 'int', OUT],
   nvmlDeviceGetTemperature: [DEV, 'int', OUT],
+  nvmlDeviceGetTemperatureThreshold: [DEV, 'int', OUT],
   nvmlDeviceGetPowerManagementLimit: [DEV, OUT],
   nvmlDeviceGetPowerManagementDefaultLimit: [DEV, OUT],
   nvmlDeviceGetPowerManagementLimitConstraints: [DEV, OUT, OUT],
   nvmlDeviceGetEnforcedPowerLimit: [DEV, OUT],
   nvmlDeviceGetClockInfo: [DEV, 'int', OUT],
   nvmlDeviceGetMaxClockInfo: [DEV, 'int', OUT],
+  nvmlDeviceGetClock: [DEV, 'int', 'int', OUT],
+  nvmlDeviceGetApplicationsClock: [DEV, 'int', OUT],
+  nvmlDeviceGetMaxCustomerBoostClock: [DEV, 'int', OUT],
   nvmlDeviceGetSupportedMemoryClocks: [DEV, OUT, OUT],
   nvmlDeviceGetSupportedGraphicsClocks: [DEV, 'uint', OUT, OUT],
   nvmlDeviceGetCurrentClocksEventReasons: [DEV, OUT],
   nvmlDeviceGetCurrentClocksThrottleReasons: [DEV, OUT],
+  nvmlDeviceGetSupportedClocksEventReasons: [DEV, OUT],
+  nvmlDeviceGetSupportedClocksThrottleReasons: [DEV, OUT],
+  nvmlDeviceGetPerformanceState: [DEV, OUT],
   nvmlDeviceGetUtilizationRates: [DEV, OUT],
   nvmlDeviceGetComputeRunningProcesses_v3: [DEV, OUT, OUT],
   nvmlDeviceGetComputeRunningProcesses_v2: [DEV, OUT, OUT],
+  nvmlDeviceGetMPSComputeRunningProcesses_v3: [DEV, OUT, OUT],
+  nvmlDeviceGetAPIRestriction: [DEV, 'int', OUT],
+  nvmlDeviceGetTotalEccErrors: [DEV, 'int', 'int', OUT],
+  nvmlEventSetCreate: [OUT],
+  nvmlEventSetFree: [DEV],
+  nvmlDeviceGetSupportedEventTypes: [DEV, OUT],
+  nvmlDeviceRegisterEvents: [DEV, 'ulonglong', DEV],
+  nvmlEventSetWait_v2: [DEV, OUT, 'uint'],
   nvmlDeviceSetPowerManagementLimit: [DEV, 'uint'],
   nvmlDeviceSetGpuLockedClocks: [DEV, 'uint', 'uint'],
   nvmlDeviceResetGpuLockedClocks: [DEV],
 } as const satisfies Record<string, readonly string[]>;
 
 export type NvmlFunction = keyof typeof SIGNATURES;
+/** Every function that is ever called, in the order of the C header. */
+export const NVML_FUNCTIONS = Object.keys(SIGNATURES) as readonly NvmlFunction[];
 export type NvmlArgument = bigint | number | string | Buffer | Uint32Array | BigUint64Array | null;
 type Bound = (...args: readonly NvmlArgument[]) => number;
 type Handle = ReturnType<typeof koffi.load>;
@@ -72,12 +105,17 @@ export class NvmlLibrary {
   /** Calls a function and returns its NVML code; FUNCTION_NOT_FOUND (13) where this driver does not have it. */
   call(name: NvmlFunction, ...args: readonly NvmlArgument[]): number {
     const bound = this.#bind(name);
-    return bound === null ? FUNCTION_NOT_FOUND : bound(...args);
+    return bound === null ? NVML_FUNCTION_NOT_FOUND : bound(...args);
+  }
+
+  /** True when this driver has the function. */
+  has(name: NvmlFunction): boolean {
+    return this.#bind(name) !== null;
   }
 
   /** Throws EnvironmentError when the library lacks a function without which nothing works. */
   require(name: NvmlFunction): void {
-    if (this.#bind(name) !== null) return;
+    if (this.has(name)) return;
     throw new EnvironmentError('nvml_symbol_missing', `${this.path} has no function ${name}.`, {
       advice: 'The driver is too old, or the file is another library: install a current NVIDIA driver.',
     });
@@ -133,10 +171,18 @@ function firstOf(paths: readonly string[], isSystem: boolean): NvmlLibrary {
     `The NVIDIA management library cannot be loaded (${failures.join('; ')}).`,
     {
       advice: isSystem
-        ? 'Install the NVIDIA driver; in a container, start it with GPU access and the `utility` capability (docker run --gpus all).'
+        ? missingAdvice(placeHere())
         : `Check the path in ${NVML_LIBRARY_VARIABLE}, or unset it to use the system's library.`,
     },
   );
+}
+
+function missingAdvice(place: Place): string {
+  const without = 'Without a GPU, measure latency alone with `gpu: {kind: none}`.';
+  if (place.kind === 'host') return `Install the NVIDIA driver. ${without}`;
+  const given = place.driverCapabilities;
+  const had = given === null || /all|utility/.test(given) ? '' : ` (it has NVIDIA_DRIVER_CAPABILITIES=${given})`;
+  return `Start the container with GPU access and the \`utility\` driver capability${had}: docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility. ${without}`;
 }
 
 function refuseToolkitStub(path: string): void {

@@ -13,6 +13,8 @@ import { fieldAnswer, fieldRequest, STRUCT_BYTES } from './structs.ts';
 const POWER_INSTANT = 186;
 const POWER_AVERAGE = 185;
 const GPU_TEMPERATURE_SENSOR = 0;
+/** nvmlDeviceArchitecture_t. */
+const AMPERE = 7;
 
 export class NvmlReader {
   readonly errors = new Map<string, number>();
@@ -21,9 +23,13 @@ export class NvmlReader {
   readonly #power = fieldRequest([POWER_INSTANT, POWER_AVERAGE]);
   readonly #utilization = Buffer.alloc(STRUCT_BYTES.nvmlUtilization_t);
 
+  /** Drivers without the two fields have one figure, which is a mean or not by the board's architecture. */
+  readonly #powerUsageColumn: 'powerInstantMw' | 'powerAverageMw';
+
   constructor(session: NvmlSession, board: NvmlHandle) {
     this.#session = session;
     this.#board = board;
+    this.#powerUsageColumn = powerUsageIsInstant(session, board) ? 'powerInstantMw' : 'powerAverageMw';
   }
 
   /** Never throws: what cannot be read is NaN, and counted in `errors`. */
@@ -42,13 +48,16 @@ export class NvmlReader {
 
   #readPower(sample: GpuSample): void {
     const code = this.#session.call('nvmlDeviceGetFieldValues', this.#board, 2, this.#power);
-    if (code !== NVML_SUCCESS) {
+    if (code === NVML_SUCCESS) {
+      const [instant, average] = [fieldAnswer(this.#power, 0), fieldAnswer(this.#power, 1)];
+      sample.powerInstantMw = this.#value(`field ${POWER_INSTANT}`, instant);
+      sample.powerAverageMw = this.#value(`field ${POWER_AVERAGE}`, average);
+      if (nvmlPolicy(instant.code) !== 'absent' || nvmlPolicy(average.code) !== 'absent') return;
+    } else {
       this.#count('nvmlDeviceGetFieldValues', code);
-      return;
+      if (nvmlPolicy(code) !== 'absent') return;
     }
-    const [instant, average] = [fieldAnswer(this.#power, 0), fieldAnswer(this.#power, 1)];
-    sample.powerInstantMw = this.#value(`field ${POWER_INSTANT}`, instant);
-    sample.powerAverageMw = this.#value(`field ${POWER_AVERAGE}`, average);
+    sample[this.#powerUsageColumn] = this.#u32('nvmlDeviceGetPowerUsage');
   }
 
   #readSlow(sample: GpuSample): void {
@@ -89,4 +98,13 @@ export class NvmlReader {
     if (nvmlPolicy(code) === 'absent') this.errors.set(key, 1);
     else countError(this.errors, key);
   }
+}
+
+/** nvmlDeviceGetPowerUsage: instantaneous on GA100 (compute capability 8.0) and older boards, else the mean of 1 s. */
+function powerUsageIsInstant(session: NvmlSession, board: NvmlHandle): boolean {
+  const { code, value } = session.askU32('nvmlDeviceGetArchitecture', board);
+  if (code !== NVML_SUCCESS) return false;
+  const [major, minor] = [new Uint32Array(1), new Uint32Array(1)];
+  const known = session.ask('nvmlDeviceGetCudaComputeCapability', board, major, minor) === NVML_SUCCESS;
+  return value < AMPERE || (value === AMPERE && known && major[0] === 8 && minor[0] === 0);
 }

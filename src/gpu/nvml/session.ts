@@ -47,13 +47,30 @@ export class NvmlSession {
     if (code !== NVML_SUCCESS) throw nvmlError(code, name);
   }
 
-  /** A call whose last parameter is an `unsigned int *` or `int *`. */
+  /**
+   * Calls for a fact that a board may keep to itself: once more after a transient code, and returns the code.
+   * Throws a typed error only when the board is lost.
+   */
+  ask(name: NvmlFunction, ...args: readonly NvmlArgument[]): number {
+    let code = this.call(name, ...args);
+    if (nvmlPolicy(code) === 'transient') code = this.call(name, ...args);
+    if (nvmlPolicy(code) === 'lost') throw nvmlError(code, name);
+    return code;
+  }
+
+  /** Like `ask`, for a call whose last parameter is an `unsigned int *` or `int *`. */
+  askU32(name: NvmlFunction, ...args: readonly NvmlArgument[]): Reading {
+    const code = this.ask(name, ...args, this.#u32);
+    return { code, value: code === NVML_SUCCESS ? this.#u32[0]! : Number.NaN };
+  }
+
+  /** A call whose last parameter is an `unsigned int *` or `int *`; never throws. */
   u32(name: NvmlFunction, ...args: readonly NvmlArgument[]): Reading {
     const code = this.call(name, ...args, this.#u32);
     return { code, value: code === NVML_SUCCESS ? this.#u32[0]! : Number.NaN };
   }
 
-  /** A call whose last parameter is an `unsigned long long *`; exact up to 2^53. */
+  /** A call whose last parameter is an `unsigned long long *`; exact up to 2^53; never throws. */
   u64(name: NvmlFunction, ...args: readonly NvmlArgument[]): Reading {
     const code = this.call(name, ...args, this.#u64);
     return { code, value: code === NVML_SUCCESS ? Number(this.#u64[0]!) : Number.NaN };
@@ -75,14 +92,14 @@ export class NvmlSession {
   /** A call that fills a text buffer; empty when the board does not tell. */
   text(name: NvmlFunction, ...args: readonly NvmlArgument[]): string {
     const bytes = Buffer.alloc(TEXT_BYTES);
-    return this.call(name, ...args, bytes, TEXT_BYTES) === NVML_SUCCESS ? cString(bytes) : '';
+    return this.ask(name, ...args, bytes, TEXT_BYTES) === NVML_SUCCESS ? cString(bytes) : '';
   }
 
   /** A call that fills an array of u32 after telling its size; empty when the board does not tell. */
   list(name: NvmlFunction, ...args: readonly NvmlArgument[]): number[] {
     const count = Uint32Array.of(0);
-    if (this.call(name, ...args, count, null) !== NVML_INSUFFICIENT_SIZE) return [];
+    if (this.ask(name, ...args, count, null) !== NVML_INSUFFICIENT_SIZE) return [];
     const values = new Uint32Array(count[0]!);
-    return this.call(name, ...args, count, values) === NVML_SUCCESS ? [...values.subarray(0, count[0])] : [];
+    return this.ask(name, ...args, count, values) === NVML_SUCCESS ? [...values.subarray(0, count[0])] : [];
   }
 }

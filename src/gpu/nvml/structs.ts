@@ -10,6 +10,7 @@ export const STRUCT_BYTES = {
   nvmlMemory_t: 24,
   nvmlProcessInfo_v2_t: 24,
   nvmlUtilization_t: 8,
+  nvmlEventData_t: 32,
 } as const;
 
 /** Offsets of the members that are read or written here. */
@@ -25,6 +26,8 @@ export const OFFSETS = {
   memoryTotalV1: 0,
   processPid: 0,
   processMemory: 8,
+  eventType: 8,
+  eventData: 16,
 } as const;
 
 /** Version words are sizeof | version << 24. */

@@ -1,7 +1,16 @@
 // The simulated GPU behind the device interface: its facts once, its readings and levers through the socket.
 
 import { type GpuSample, isBenchError, type SimFields } from '../../core/index.ts';
-import type { GpuControls, GpuDevice, GpuIdentity, GpuLimits, GpuProcess, ReadScope } from '../device.ts';
+import type {
+  GpuControls,
+  GpuDevice,
+  GpuFault,
+  GpuFaultEvents,
+  GpuIdentity,
+  GpuLimits,
+  GpuProcess,
+  ReadScope,
+} from '../device.ts';
 import { nvmlError } from '../nvml/codes.ts';
 import { countError, emptySample, snapClock } from '../sample.ts';
 import { connectSim, type SimClient, type SimReply } from './client.ts';
@@ -64,10 +73,20 @@ function processesOf(text: string): GpuProcess[] {
     .map(([pid, bytes]) => ({ pid: Number(pid), memoryBytes: bytes ? Number(bytes) : null }));
 }
 
+/** `faults=xid:79,double_bit_ecc:0` to faults. */
+function faultsOf(text: string): GpuFault[] {
+  return text
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => part.split(':'))
+    .map(([kind, number]) => ({ kind: kind === 'xid' ? 'xid' : 'double_bit_ecc', number: Number(number) }));
+}
+
 /** The simulated board; beyond the interface it knows its exact energy and can be ended. */
 export class SimulatedGpu implements GpuDevice {
   readonly identity: GpuIdentity;
   readonly limits: GpuLimits;
+  readonly cudaIndex = null;
   readonly readErrors = new Map<string, number>();
   readonly #client: SimClient;
 
@@ -120,6 +139,24 @@ export class SimulatedGpu implements GpuDevice {
   async processes(): Promise<readonly GpuProcess[]> {
     const { fields } = await this.#client.request('processes');
     return processesOf(fields['pids'] ?? '');
+  }
+
+  async uncorrectedEccErrors(): Promise<number> {
+    const { fields } = await this.#client.request('ecc');
+    return numberOf(fields, 'uncorrected');
+  }
+
+  async faultEvents(): Promise<GpuFaultEvents> {
+    const client = this.#client;
+    let after = numberOf((await client.request('events')).fields, 'last');
+    return {
+      async drain() {
+        const { fields } = await client.request('events', { after });
+        after = numberOf(fields, 'last');
+        return faultsOf(fields['faults'] ?? '');
+      },
+      close: async () => {},
+    };
   }
 
   /** Exact energy between two absolute CLOCK_MONOTONIC instants, J: the simulation's own integral, no counter. */

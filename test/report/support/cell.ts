@@ -318,6 +318,7 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
       samplePeriodNs: options.gpu === 'none' ? null : 2e7,
       maxPowerW: options.gpu === 'none' ? null : 437.5,
     },
+    surroundings: null,
     metrics: options.metrics ?? metricsOf(options, rows),
     windowEnergy:
       options.gpu === 'none'

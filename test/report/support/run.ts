@@ -72,6 +72,7 @@ export function launch(key: LaunchKey, changes: Partial<LaunchFile> = {}): Launc
     soak: { endedBy: 'steady', meansW: [280, 281] },
     idleLoaded: { interval: { startNs: 29 * S, endNs: 39 * S }, meanW: 81, boundW: 2.6, reason: null },
     loadOrder: ['l1'],
+    surroundings: null,
     anchors: ANCHORS,
     stop: { signals: ['SIGTERM'], elapsedMs: 300, survivors: [] },
     ...changes,

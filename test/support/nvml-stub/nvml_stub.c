@@ -4,7 +4,10 @@
  * GPU. Every call asks the socket; an `err code=N` reply becomes the return code N. A lost socket is GPU_IS_LOST.
  * Compiled with -DOLD_DRIVER it is an older library: no event-reasons symbol, no _v3 processes, no _v2 memory, and the
  * two power fields are refused one by one.
- * Environment, read at each call: NVML_STUB_COUNT (boards), NVML_STUB_MIG=1, NVML_STUB_VIRTUALIZATION=<mode>.
+ * Environment, read at each call: NVML_STUB_COUNT (boards; all but the first are strangers that only have a name),
+ * NVML_STUB_MIG=1, NVML_STUB_VIRTUALIZATION=<mode>, NVML_STUB_ARCHITECTURE, NVML_STUB_COMPUTE_CAPABILITY=<major><minor>,
+ * NVML_STUB_FAIL=<function>=<code>,<function>=<code> (those functions do nothing and return that code).
+ * Inside a process, tokbench_nvml_stub_force does the same.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -38,31 +41,81 @@ typedef struct {
   unsigned int gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo_t;
 typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
+typedef struct {
+  nvmlDevice_t device;
+  unsigned long long eventType, eventData;
+  unsigned int gpuInstanceId, computeInstanceId;
+} nvmlEventData_t;
+typedef struct event_set { unsigned long long types, after; } *nvmlEventSet_t;
 
 _Static_assert(sizeof(nvmlFieldValue_t) == 40 && offsetof(nvmlFieldValue_t, nvmlReturn) == 28, "nvmlFieldValue_t");
 _Static_assert(sizeof(nvmlPciInfo_t) == 68 && offsetof(nvmlPciInfo_t, busId) == 36, "nvmlPciInfo_t");
 _Static_assert(sizeof(nvmlMemory_v2_t) == 40 && offsetof(nvmlMemory_v2_t, used) == 32, "nvmlMemory_v2_t");
 _Static_assert(sizeof(nvmlProcessInfo_t) == 24 && offsetof(nvmlProcessInfo_t, gpuInstanceId) == 16, "nvmlProcessInfo_t");
+_Static_assert(sizeof(nvmlEventData_t) == 32 && offsetof(nvmlEventData_t, eventData) == 16, "nvmlEventData_t");
 
 enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
-       DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25, UNKNOWN = 999 };
+       DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25, UNKNOWN = 999 };
 
 /* Marks the library as a stand-in, and tells tests the sizes that this compiler gave. */
 int tokbench_nvml_stub(void) { return 1; }
 
 int tokbench_nvml_stub_size(int which) {
   static const size_t sizes[] = { sizeof(nvmlFieldValue_t), sizeof(nvmlPciInfo_t), sizeof(nvmlMemory_v2_t),
-                                  sizeof(nvmlMemory_t), sizeof(nvmlProcessInfo_t), sizeof(nvmlUtilization_t) };
-  return which >= 0 && which < 6 ? (int)sizes[which] : -1;
+                                  sizeof(nvmlMemory_t), sizeof(nvmlProcessInfo_t), sizeof(nvmlUtilization_t),
+                                  sizeof(nvmlEventData_t) };
+  return which >= 0 && which < 7 ? (int)sizes[which] : -1;
 }
+
+/* ---- forced return codes ---- */
+
+enum { FORCED = 128, NAME = 64, FOREVER = -1 };
+static struct { char name[NAME]; int code, times; } forced[FORCED];
+static int forced_count = 0;
+
+/* From now on `function` returns `code`, `times` times (-1: for good). NULL forgets all. */
+void tokbench_nvml_stub_force(const char *function, int code, int times) {
+  if (function == NULL) {
+    forced_count = 0;
+  } else if (forced_count < FORCED) {
+    snprintf(forced[forced_count].name, NAME, "%s", function);
+    forced[forced_count].code = code;
+    forced[forced_count].times = times;
+    forced_count += 1;
+  }
+}
+
+static nvmlReturn_t forced_code(const char *function) {
+  for (int at = 0; at < forced_count; at += 1) {
+    if (strcmp(forced[at].name, function) != 0 || forced[at].times == 0) continue;
+    if (forced[at].times != FOREVER) forced[at].times -= 1;
+    return forced[at].code;
+  }
+  const char *list = getenv("NVML_STUB_FAIL");
+  size_t length = strlen(function);
+  for (const char *at = list; at != NULL && *at != '\0'; at = strchr(at, ',') == NULL ? NULL : strchr(at, ',') + 1) {
+    if (strncmp(at, function, length) == 0 && at[length] == '=') return atoi(at + length + 1);
+  }
+  return SUCCESS;
+}
+
+#define OR_FORCED                                 \
+  do {                                            \
+    nvmlReturn_t code_ = forced_code(__func__);   \
+    if (code_ != SUCCESS) return code_;           \
+  } while (0)
 
 /* ---- the line protocol ---- */
 
 enum { LINE = 8192 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int socket_fd = -1, sessions = 0;
-static char board_memory;
-#define BOARD ((nvmlDevice_t)(void *)&board_memory)
+
+enum { MAX_BOARDS = 8 };
+static struct board { char memory; } boards[MAX_BOARDS];
+
+static int known(nvmlDevice_t device) { return device >= boards && device < boards + MAX_BOARDS; }
+
 
 static int open_socket(void) {
   const char *path = getenv("TOKBENCH_SIM_GPU_SOCKET");
@@ -174,6 +227,7 @@ static unsigned int setting(const char *name, unsigned int otherwise) {
 /* ---- lifecycle and identity ---- */
 
 nvmlReturn_t nvmlInit_v2(void) {
+  OR_FORCED;
   pthread_mutex_lock(&mutex);
   if (sessions == 0 || socket_fd < 0) socket_fd = open_socket();
   if (socket_fd >= 0) sessions += 1;
@@ -183,6 +237,7 @@ nvmlReturn_t nvmlInit_v2(void) {
 }
 
 nvmlReturn_t nvmlShutdown(void) {
+  OR_FORCED;
   pthread_mutex_lock(&mutex);
   if (sessions > 0 && --sessions == 0) {
     if (socket_fd >= 0) close(socket_fd);
@@ -192,101 +247,232 @@ nvmlReturn_t nvmlShutdown(void) {
   return SUCCESS;
 }
 
-nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) { return ask_text("driver", version, length); }
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
+  OR_FORCED;
+  return ask_text("driver", version, length);
+}
+
+nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length) {
+  OR_FORCED;
+  return ask_text("driver", version, length);
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) {
+  OR_FORCED;
+  *version = 12040;
+  return SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) {
+  OR_FORCED;
+  *version = 12040;
+  return SUCCESS;
+}
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
+  OR_FORCED;
   *count = setting("NVML_STUB_COUNT", 1);
   return SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
-  if (index >= setting("NVML_STUB_COUNT", 1)) return INVALID_ARGUMENT;
-  *device = BOARD;
+  OR_FORCED;
+  if (index >= setting("NVML_STUB_COUNT", 1) || index >= MAX_BOARDS) return INVALID_ARGUMENT;
+  *device = &boards[index];
   return SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device) {
+  OR_FORCED;
   char own[96];
   nvmlReturn_t code = ask_text("uuid", own, sizeof own);
   if (code != SUCCESS) return code;
   if (strcmp(uuid, own) != 0) return NOT_FOUND;
-  *device = BOARD;
+  *device = &boards[0];
   return SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length) {
-  return device == BOARD ? ask_text("name", name, length) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_text("name", name, length) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length) {
-  return device == BOARD ? ask_text("uuid", uuid, length) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_text("uuid", uuid, length) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci) {
-  if (device != BOARD) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
   memset(pci, 0, sizeof *pci);
-  return ask_text("pci", pci->busId, sizeof pci->busId);
+  if (device == &boards[0]) return ask_text("pci", pci->busId, sizeof pci->busId);
+  snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", (unsigned int)(device - boards)); /* strangers come first */
+  return SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *isMig) {
+  OR_FORCED;
   *isMig = 0;
-  return device == BOARD ? SUCCESS : INVALID_ARGUMENT;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending) {
-  if (device != BOARD) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
   *current = *pending = setting("NVML_STUB_MIG", 0);
   return SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, int *mode) {
+  OR_FORCED;
   *mode = (int)setting("NVML_STUB_VIRTUALIZATION", 0);
-  return device == BOARD ? SUCCESS : INVALID_ARGUMENT;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char *version, unsigned int length) {
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
+  snprintf(version, length, "00.00.00.00.00");
+  return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, unsigned int *architecture) {
+  OR_FORCED;
+  *architecture = setting("NVML_STUB_ARCHITECTURE", 8);
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor) {
+  OR_FORCED;
+  unsigned int both = setting("NVML_STUB_COMPUTE_CAPABILITY", 89);
+  *major = (int)both / 10;
+  *minor = (int)both % 10;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned int *bits) {
+  OR_FORCED;
+  *bits = 384;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int *current, int *pending) {
+  OR_FORCED;
+  *current = *pending = 1;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device, int *mode) {
+  OR_FORCED;
+  *mode = 1;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, int *mode) {
+  OR_FORCED;
+  *mode = 0;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation) {
+  OR_FORCED;
+  *generation = 1;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *width) {
+  OR_FORCED;
+  *width = 16;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation) {
+  OR_FORCED;
+  *generation = 4;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *width) {
+  OR_FORCED;
+  *width = 16;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t device, int api, int *restricted) {
+  OR_FORCED;
+  *restricted = 1;
+  return known(device) && (api == 0 || api == 1) ? SUCCESS : INVALID_ARGUMENT;
 }
 
 /* ---- energy, power, temperature ---- */
 
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *millijoules) {
-  return device == BOARD ? ask_u64("energy\n", "energy_mj", millijoules) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_u64("energy\n", "energy_mj", millijoules) : INVALID_ARGUMENT;
 }
 
+/* The field ids that the stand-in knows, and where the simulated GPU has them. */
+static const struct { unsigned int id; const char *name; } FIELDS[] = {
+  { 83, "energy_mj" }, { 185, "power_average_mw" }, { 186, "power_instant_mw" }, { 190, "enforced_mw" }, { 192, "limit_mw" },
+};
+
 static void fill_field(nvmlFieldValue_t *value, const char *line) {
-  const char *name = value->fieldId == 186 ? "power_instant_mw" : value->fieldId == 185 ? "power_average_mw" : NULL;
+  const char *name = NULL;
+  for (size_t at = 0; at < sizeof FIELDS / sizeof FIELDS[0]; at += 1) {
+    if (FIELDS[at].id == value->fieldId) name = FIELDS[at].name;
+  }
 #ifdef OLD_DRIVER
-  name = NULL;
+  if (value->fieldId >= 185) name = NULL;
 #endif
   value->nvmlReturn = name == NULL ? NOT_SUPPORTED : SUCCESS;
-  value->valueType = 1;
-  value->value.ull = 0;
-  if (name != NULL) value->value.ui = (unsigned int)(number(line, name) + 0.5);
+  value->valueType = value->fieldId == 83 ? 3 : 1;
+  value->value.ull = name == NULL ? 0 : (unsigned long long)(number(line, name) + 0.5);
 }
 
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values) {
+  OR_FORCED;
   char line[LINE];
-  if (device != BOARD) return INVALID_ARGUMENT;
+  if (!known(device)) return INVALID_ARGUMENT;
   nvmlReturn_t code = ask("read\n", line);
   for (int at = 0; code == SUCCESS && at < count; at += 1) fill_field(&values[at], line);
   return code;
 }
 
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *celsius) {
-  return device == BOARD && sensor == 0 ? ask_u32("read\n", "temp_c", celsius) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) && sensor == 0 ? ask_u32("read\n", "temp_c", celsius) : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int type, unsigned int *celsius) {
+  OR_FORCED;
+  *celsius = type == 0 ? 95 : 92;
+  return known(device) && type >= 0 && type <= 3 ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw) {
+  OR_FORCED;
+  return known(device) ? ask_u32("read\n", "power_average_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int *mw) {
-  return device == BOARD ? ask_u32("read\n", "limit_mw", mw) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_u32("read\n", "limit_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int *mw) {
-  return device == BOARD ? ask_u32("read\n", "enforced_mw", mw) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_u32("read\n", "enforced_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device, unsigned int *mw) {
-  return device == BOARD ? ask_u32("info\n", "default_mw", mw) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_u32("info\n", "default_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *min, unsigned int *max) {
-  if (device != BOARD) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
   nvmlReturn_t code = ask_u32("info\n", "min_mw", min);
   return code == SUCCESS ? ask_u32("info\n", "max_mw", max) : code;
 }
@@ -294,17 +480,45 @@ nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, u
 /* ---- clocks, reasons, utilisation, memory, processes ---- */
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz) {
-  if (device != BOARD || type < 0 || type > 2) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
   return ask_u32("read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int *mhz) {
-  if (device != BOARD || type < 0 || type > 2) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
   return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
 }
 
+nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, int type, int id, unsigned int *mhz) {
+  OR_FORCED;
+  if (!known(device) || type < 0 || type > 2 || id < 0 || id > 3) return INVALID_ARGUMENT;
+  if (id == 0) return ask_u32("read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
+  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+}
+
+nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, int type, unsigned int *mhz) {
+  OR_FORCED;
+  if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
+  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+}
+
+nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t device, int type, unsigned int *mhz) {
+  OR_FORCED;
+  if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
+  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+}
+
+nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state) {
+  OR_FORCED;
+  *state = 0;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int *count, unsigned int *mhz) {
-  if (device != BOARD) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
   unsigned int room = *count;
   *count = 1;
   return mhz == NULL || room < 1 ? INSUFFICIENT_SIZE : ask_u32("info\n", "mem_mhz", mhz);
@@ -312,8 +526,9 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned in
 
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned int memory_mhz, unsigned int *count,
                                                   unsigned int *mhz) {
+  OR_FORCED;
   char line[LINE];
-  if (device != BOARD) return INVALID_ARGUMENT;
+  if (!known(device)) return INVALID_ARGUMENT;
   nvmlReturn_t code = ask("info\n", line);
   if (code != SUCCESS) return code;
   if (memory_mhz != (unsigned int)number(line, "mem_mhz")) return NOT_FOUND;
@@ -330,11 +545,23 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsi
 #else
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *mask) {
 #endif
-  return device == BOARD ? ask_u64("read\n", "reasons", mask) : INVALID_ARGUMENT;
+  OR_FORCED;
+  return known(device) ? ask_u64("read\n", "reasons", mask) : INVALID_ARGUMENT;
+}
+
+#ifdef OLD_DRIVER
+nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_t device, unsigned long long *mask) {
+#else
+nvmlReturn_t nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_t device, unsigned long long *mask) {
+#endif
+  OR_FORCED;
+  *mask = 0x1ff;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates) {
-  if (device != BOARD) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
   rates->memory = 0;
   return ask_u32("read\n", "util_pct", &rates->gpu);
 }
@@ -345,7 +572,8 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
   if (memory->version != 0x02000028) return ARGUMENT_VERSION_MISMATCH;
 #endif
-  if (device != BOARD) return INVALID_ARGUMENT;
+  OR_FORCED;
+  if (!known(device)) return INVALID_ARGUMENT;
   nvmlReturn_t code = ask_u64("info\n", "mem_total_bytes", &memory->total);
   if (code == SUCCESS) code = ask_u64("read\n", "mem_used_bytes", &memory->used);
   memory->free = memory->total - memory->used;
@@ -372,8 +600,9 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsign
 #else
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *out) {
 #endif
+  OR_FORCED;
   char line[LINE], text[LINE];
-  if (device != BOARD) return INVALID_ARGUMENT;
+  if (!known(device)) return INVALID_ARGUMENT;
   nvmlReturn_t code = ask("processes\n", line);
   if (code != SUCCESS) return code;
   unsigned int room = out == NULL ? 0 : *count;
@@ -381,21 +610,90 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
   return *count > room ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
+#ifndef OLD_DRIVER
+nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *out) {
+  OR_FORCED;
+  (void)out;
+  *count = 0;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+#endif
+
+/* ---- faults ---- */
+
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int counter, unsigned long long *count) {
+  OR_FORCED;
+  if (!known(device) || type < 0 || type > 1 || counter < 0 || counter > 1) return INVALID_ARGUMENT;
+  *count = 0;
+  return type == 1 ? ask_u64("ecc\n", "uncorrected", count) : SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types) {
+  OR_FORCED;
+  *types = 0x1f;
+  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
+  OR_FORCED;
+  *set = calloc(1, sizeof **set);
+  return *set == NULL ? UNKNOWN : SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
+  OR_FORCED;
+  free(set);
+  return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set) {
+  OR_FORCED;
+  if (!known(device) || set == NULL || (types & ~0x1fULL) != 0) return INVALID_ARGUMENT;
+  set->types = types;
+  return ask_u64("events\n", "last", &set->after);
+}
+
+/* Gives one event a call, the oldest first; waits at most `timeout_ms`. */
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms) {
+  OR_FORCED;
+  char request[64], line[LINE], faults[LINE];
+  if (set == NULL || data == NULL) return INVALID_ARGUMENT;
+  for (int tries = timeout_ms == 0 ? 1 : 2; tries > 0; tries -= 1) {
+    snprintf(request, sizeof request, "events after=%llu\n", set->after);
+    nvmlReturn_t code = ask(request, line);
+    if (code != SUCCESS) return code;
+    if (field(line, "faults", faults, sizeof faults) && faults[0] != '\0') {
+      int is_xid = strncmp(faults, "xid:", 4) == 0;
+      memset(data, 0xff, sizeof *data);
+      data->device = &boards[0];
+      data->eventType = is_xid ? 0x8 : 0x2;
+      data->eventData = is_xid ? strtoull(faults + 4, NULL, 10) : 0;
+      set->after += 1;
+      return SUCCESS;
+    }
+    if (tries > 1) usleep(timeout_ms * 1000);
+  }
+  return TIMEOUT;
+}
+
 /* ---- levers ---- */
 
 nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int mw) {
+  OR_FORCED;
   char request[64], line[LINE];
   snprintf(request, sizeof request, "set_limit mw=%u\n", mw);
-  return device == BOARD ? ask(request, line) : INVALID_ARGUMENT;
+  return known(device) ? ask(request, line) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min, unsigned int max) {
+  OR_FORCED;
   char request[64], line[LINE];
   snprintf(request, sizeof request, "lock min_mhz=%u max_mhz=%u\n", min, max);
-  return device == BOARD ? ask(request, line) : INVALID_ARGUMENT;
+  return known(device) ? ask(request, line) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device) {
+  OR_FORCED;
   char line[LINE];
-  return device == BOARD ? ask("reset_lock\n", line) : INVALID_ARGUMENT;
+  return known(device) ? ask("reset_lock\n", line) : INVALID_ARGUMENT;
 }
