@@ -56,6 +56,7 @@ function tokenMetrics(counts: WindowCounts, unverified: boolean) {
     goodTokens: known(counts.goodTokens),
     throughputTokPerS: known(counts.tokens / counts.windowS),
     goodputTokPerS: known(counts.goodTokens / counts.windowS),
+    peakThroughputTokPerS: known(counts.peakTokensPerS),
     tokensByRequest: known(counts.tokensByRequest),
     goodTokensByRequest: known(counts.goodTokensByRequest),
     edgeImbalance: known(counts.edgeImbalance),

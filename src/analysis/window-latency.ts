@@ -18,6 +18,7 @@ export type WindowLatencies = Pick<
   | 'ttft'
   | 'ttftFromDispatch'
   | 'ttftCompleted'
+  | 'firstVisible'
   | 'sendLag'
   | 'tpot'
   | 'tpotCompleted'
@@ -42,6 +43,7 @@ export function windowLatencies(m: MeasuredRequests, window: Interval): WindowLa
     ttft: overCompleted(ttftNs),
     ttftFromDispatch: overCompleted(ttftFromDispatchNs),
     ttftCompleted: summarizeNs(Float64Array.from(completed, (row) => orMiss(ttftNs(m, row)))),
+    firstVisible: summarizeNs(firstVisibleNs(m, completed)),
     sendLag: summarizeNs(Float64Array.from(rows, (row) => orMiss(sendLagNs(m, row)))),
     tpot: summarizeNs(tpotPopulationNs(m, rows)),
     tpotCompleted: summarizeNs(tpotPopulationNs(m, completed)),
@@ -49,6 +51,11 @@ export function windowLatencies(m: MeasuredRequests, window: Interval): WindowLa
     e2e: overCompleted(e2eNs),
     coalescedShare: coalescedShare(m, rows),
   };
+}
+
+function firstVisibleNs({ table }: MeasuredRequests, rows: readonly number[]): Float64Array {
+  const waits = rows.map((row) => table.firstVisibleNs[row]! - table.scheduledNs[row]!);
+  return Float64Array.from(waits.filter((waitNs) => !Number.isNaN(waitNs)));
 }
 
 /** Of all content events but the first of each request; null without any. */

@@ -26,6 +26,8 @@ export interface WindowCounts {
   /** Tokens whose event lies in the window: of all requests (N), of attained ones (G). */
   readonly tokens: number;
   readonly goodTokens: number;
+  /** Highest token rate of the equal parts, each about 1 s long, into which the window is divided. */
+  readonly peakTokensPerS: number;
   /** Requests whose last token lies in the window, and all their tokens. */
   readonly completed: number;
   readonly goodRequests: number;
@@ -62,6 +64,7 @@ export function windowCounts(measured: MeasuredRequests, window: Interval): Wind
     windowS: seconds(window),
     ...countArrivals(measured, arrivalRows(measured.table, window)),
     ...countCompletions(measured, window),
+    peakTokensPerS: peakTokensPerS(measured, window),
   };
 }
 
@@ -135,6 +138,20 @@ function tokensInside(m: MeasuredRequests, row: number, window: Interval): numbe
     if (inside(window, eventAtNs[event]!)) tokens += Math.max(0, eventTokens[event]!);
   }
   return tokens;
+}
+
+/** Never below the mean rate, which a window cut into whole seconds and a rest would allow. */
+function peakTokensPerS({ table }: MeasuredRequests, window: Interval): number {
+  const parts = Math.max(1, Math.round(seconds(window)));
+  const partNs = (window.endNs - window.startNs) / parts;
+  const tokens = new Float64Array(parts);
+  for (let event = 0; event < table.eventAtNs.length; event++) {
+    const atNs = table.eventAtNs[event]!;
+    if (!inside(window, atNs)) continue;
+    const part = Math.min(parts - 1, Math.floor((atNs - window.startNs) / partNs));
+    tokens[part]! += Math.max(0, table.eventTokens[event]!);
+  }
+  return (tokens.reduce((a, b) => Math.max(a, b)) / partNs) * NS_PER_S;
 }
 
 /** What the server reported, else what was sent. */

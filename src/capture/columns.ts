@@ -27,12 +27,13 @@ const required = column(false);
 const optional = column(true);
 
 export const REQUESTS_TABLE: TableSchema = {
-  version: 'tokbench.requests/1',
+  version: 'tokbench.requests/2',
   columns: [
     required('index', 'INT32', 'arrival order within the load, from 0; joins with requestIndex of events.parquet'),
     required('scheduledNs', 'INT64', 'arrival that the schedule asked for'),
     optional('dispatchedNs', 'INT64', 'clock read immediately before the first byte of the request was written'),
     optional('firstByteNs', 'INT64', 'first byte of the response head'),
+    optional('firstVisibleNs', 'INT64', 'first event with text for the reader: neither reasoning nor a tool call'),
     optional('doneNs', 'INT64', 'the read that completed the end marker, else the end of the body'),
     required('outcome', 'INT32', 'position in the list `outcomes`'),
     optional('httpStatus', 'INT32', 'status code of the response'),
@@ -44,6 +45,8 @@ export const REQUESTS_TABLE: TableSchema = {
     optional('tokensFrom', 'INT32', 'position in the list `tokenSources`; null when nothing was counted'),
     optional('usageTokens', 'INT32', 'output tokens that the usage block states'),
     optional('idTokens', 'INT32', 'token ids that the stream carried'),
+    optional('cachedTokens', 'INT32', 'prompt tokens that the usage block says came out of a cache'),
+    required('comments', 'INT32', 'comment lines of the stream'),
     required('flags', 'INT32', 'bit mask over the list `requestFlags`'),
     required('resent', 'INT32', '1 if a stale socket made us send it again on a fresh one'),
     optional('errorText', 'STRING', 'what went wrong, secrets redacted'),

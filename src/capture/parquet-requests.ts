@@ -6,15 +6,16 @@ import { damaged } from './failure.ts';
 import { withParquet } from './parquet-read.ts';
 import { type Cells, int64Cells, nullableInt32Cells, nullableInt64Cells, writeParquet } from './parquet-write.ts';
 
-const REQUIRED_INTEGERS = new Set(['index', 'requestedTokens', 'outputTokens', 'flags', 'resent']);
-const OPTIONAL_TIMES = ['dispatchedNs', 'firstByteNs', 'doneNs'] as const;
+const REQUIRED_INTEGERS = new Set(['index', 'requestedTokens', 'outputTokens', 'comments', 'flags', 'resent']);
+const OPTIONAL_TIMES = ['dispatchedNs', 'firstByteNs', 'firstVisibleNs', 'doneNs'] as const;
 type OptionalInteger =
   | 'httpStatus'
   | 'promptTokensSent'
   | 'promptTokensReported'
   | 'tokensFrom'
   | 'usageTokens'
-  | 'idTokens';
+  | 'idTokens'
+  | 'cachedTokens';
 
 function requestCells(table: RequestTable, name: string, from: number, to: number): Cells {
   if (name === 'scheduledNs') return int64Cells(name, table.scheduledNs, from, to);
@@ -106,6 +107,7 @@ function readRequestColumns(path: string): Promise<RequestColumns> {
     scheduledNs: await table.numbers('scheduledNs'),
     dispatchedNs: await table.numbers('dispatchedNs'),
     firstByteNs: await table.numbers('firstByteNs'),
+    firstVisibleNs: await table.numbers('firstVisibleNs'),
     doneNs: await table.numbers('doneNs'),
     outcome: codes(path, 'outcome', await table.integers('outcome'), 0, OUTCOMES.length, Uint8Array),
     httpStatus: await table.integers('httpStatus'),
@@ -117,6 +119,8 @@ function readRequestColumns(path: string): Promise<RequestColumns> {
     tokensFrom: codes(path, 'tokensFrom', await table.integers('tokensFrom'), -1, TOKEN_SOURCES.length, Int8Array),
     usageTokens: await table.integers('usageTokens'),
     idTokens: await table.integers('idTokens'),
+    cachedTokens: await table.integers('cachedTokens'),
+    comments: await table.integers('comments'),
     flags: await table.integers('flags'),
     resent: await table.integers('resent'),
     errorText: await table.strings('errorText'),

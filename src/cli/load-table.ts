@@ -12,6 +12,7 @@ export function loadTable(cell: CellFile): string[] {
     ['TTFT from dispatch', metrics.ttftFromDispatch],
     ['TPOT', metrics.tpot],
     ...(metrics.ttft.infinite > 0 ? completedRows(metrics) : []),
+    ...(sawOtherText(metrics) ? ([['first visible text', metrics.firstVisible]] as const) : []),
     ['ITL', metrics.itl],
     ['E2E from schedule', metrics.e2e],
     ['send lag', metrics.sendLag],
@@ -24,7 +25,7 @@ export function loadTable(cell: CellFile): string[] {
     ...rows.map(([name, summary]) => latencyRow(name, summary)),
     '',
     `requests/s   offered ${figure(metrics.offeredReqPerS)}   dispatched ${figure(metrics.dispatchedReqPerS)}   completed ${figure(metrics.completedReqPerS)}`,
-    `tokens/s     output ${figure(metrics.throughputTokPerS)}   good ${figure(metrics.goodputTokPerS)}`,
+    `tokens/s     output ${figure(metrics.throughputTokPerS)}   good ${figure(metrics.goodputTokPerS)}   busiest second ${figure(metrics.peakThroughputTokPerS)}`,
     `goodput      ${figure(metrics.goodputReqPerS)} req/s with TTFT <= ${slo.ttftMs} ms and TPOT <= ${slo.tpotMs} ms; attainment ${attainment(cell)}`,
     ...energyLines(cell),
     ...outcomeLines(cell),
@@ -40,6 +41,10 @@ const completedRows = ({ ttftCompleted, tpotCompleted }: CellFile['metrics']) =>
     ['  TTFT, completed only', ttftCompleted],
     ['  TPOT, completed only', tpotCompleted],
   ] as const;
+
+/** True where answers begin with tokens that a reader never sees: reasoning, or the arguments of a tool call. */
+const sawOtherText = ({ firstVisible, ttftCompleted }: CellFile['metrics']) =>
+  firstVisible.n > 0 && firstVisible.meanMs !== ttftCompleted.meanMs;
 
 const marks = (cell: CellFile): string => (cell.synthetic ? 'SYNTHETIC  ' : '');
 

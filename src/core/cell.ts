@@ -155,6 +155,8 @@ export interface CellMetrics {
   readonly ttftFromDispatch: LatencySummary;
   /** TTFT and TPOT of completed requests alone: beside, never instead of, the ones that count misses. */
   readonly ttftCompleted: LatencySummary;
+  /** Arrival to the first text for the reader (TTFT counts reasoning too), of the completed requests that had such text. */
+  readonly firstVisible: LatencySummary;
   readonly tpotCompleted: LatencySummary;
   readonly sendLag: LatencySummary;
   readonly tpot: LatencySummary;
@@ -178,6 +180,8 @@ export interface CellMetrics {
   readonly goodTokens: number | null;
   readonly throughputTokPerS: number | null;
   readonly goodputTokPerS: number | null;
+  /** Tokens of the busiest of the equal parts, each about 1 s long, into which the window is divided. */
+  readonly peakThroughputTokPerS: number | null;
   readonly tokensByRequest: number | null;
   readonly goodTokensByRequest: number | null;
   readonly edgeImbalance: number | null;
@@ -188,7 +192,7 @@ export interface CellMetrics {
   readonly cost: CostMetrics | null;
 }
 
-export const CELL_SCHEMA = 'tokbench.cell/3';
+export const CELL_SCHEMA = 'tokbench.cell/4';
 export const LAUNCH_SCHEMA = 'tokbench.launch/2';
 export const MANIFEST_SCHEMA = 'tokbench.manifest/1';
 

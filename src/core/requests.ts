@@ -25,6 +25,8 @@ export interface RequestRecord {
   /** First byte of the response head. */
   readonly firstByteNs: Ns | null;
   readonly events: readonly ContentEvent[];
+  /** The first event with text for the reader: neither reasoning nor a tool call. TTFT counts any token, this one does not. */
+  readonly firstVisibleNs: Ns | null;
   /** z_i: the read that completed the end marker, else the end of the body. */
   readonly doneNs: Ns | null;
   readonly outcome: Outcome;
@@ -40,6 +42,10 @@ export interface RequestRecord {
   /** What usage said, and how many ids the stream carried: V2 compares them. */
   readonly usageTokens: number | null;
   readonly idTokens: number | null;
+  /** Prompt tokens that came out of a cache, as usage says. */
+  readonly cachedTokens: number | null;
+  /** Comment lines of the stream: they keep it alive and say nothing. */
+  readonly comments: number;
   /** Bits of REQUEST_FLAGS. */
   readonly flags: number;
   /** 1 if a stale keep-alive socket made us send it again on a fresh one. */
@@ -57,6 +63,7 @@ export interface RequestTable {
   readonly scheduledNs: Float64Array;
   readonly dispatchedNs: Float64Array;
   readonly firstByteNs: Float64Array;
+  readonly firstVisibleNs: Float64Array;
   readonly doneNs: Float64Array;
   /** Position in OUTCOMES. */
   readonly outcome: Uint8Array;
@@ -70,6 +77,8 @@ export interface RequestTable {
   readonly tokensFrom: Int8Array;
   readonly usageTokens: Int32Array;
   readonly idTokens: Int32Array;
+  readonly cachedTokens: Int32Array;
+  readonly comments: Int32Array;
   readonly flags: Int32Array;
   readonly resent: Int32Array;
   readonly errorText: readonly (string | null)[];
@@ -98,6 +107,7 @@ export function requestTable(records: readonly RequestRecord[]): RequestTable {
     scheduledNs: floats((r) => r.scheduledNs),
     dispatchedNs: floats((r) => orNan(r.dispatchedNs)),
     firstByteNs: floats((r) => orNan(r.firstByteNs)),
+    firstVisibleNs: floats((r) => orNan(r.firstVisibleNs)),
     doneNs: floats((r) => orNan(r.doneNs)),
     outcome: Uint8Array.from(sorted, (r) => OUTCOMES.indexOf(r.outcome)),
     httpStatus: ints((r) => orMinus(r.httpStatus)),
@@ -109,6 +119,8 @@ export function requestTable(records: readonly RequestRecord[]): RequestTable {
     tokensFrom: Int8Array.from(sorted, (r) => (r.tokensFrom === null ? -1 : TOKEN_SOURCES.indexOf(r.tokensFrom))),
     usageTokens: ints((r) => orMinus(r.usageTokens)),
     idTokens: ints((r) => orMinus(r.idTokens)),
+    cachedTokens: ints((r) => orMinus(r.cachedTokens)),
+    comments: ints((r) => r.comments),
     flags: ints((r) => r.flags),
     resent: ints((r) => r.resent),
     errorText: sorted.map((r) => r.errorText),
@@ -133,6 +145,7 @@ export function requestRecord(table: RequestTable, row: number): RequestRecord {
     dispatchedNs: orNull(table.dispatchedNs[row]!),
     firstByteNs: orNull(table.firstByteNs[row]!),
     events,
+    firstVisibleNs: orNull(table.firstVisibleNs[row]!),
     doneNs: orNull(table.doneNs[row]!),
     outcome: OUTCOMES[table.outcome[row]!]!,
     httpStatus: orNull(table.httpStatus[row]!),
@@ -144,6 +157,8 @@ export function requestRecord(table: RequestTable, row: number): RequestRecord {
     tokensFrom: table.tokensFrom[row] === -1 ? null : TOKEN_SOURCES[table.tokensFrom[row]!]!,
     usageTokens: orNull(table.usageTokens[row]!),
     idTokens: orNull(table.idTokens[row]!),
+    cachedTokens: orNull(table.cachedTokens[row]!),
+    comments: table.comments[row]!,
     flags: table.flags[row]!,
     resent: table.resent[row]!,
     errorText: table.errorText[row] ?? null,

@@ -48,6 +48,9 @@ export class EventTemplate {
   completionTokens = -1;
   promptTokens = -1;
   finishReason: string | null = null;
+  /** What is the same in all of its events: text is for the reader, and usage tells of so many cached prompt tokens. */
+  readonly hasVisible: boolean;
+  readonly cachedTokens: number | null;
   /** The event, and where each varying value begins and ends in it: kind, start, end, kind, start, end, ... */
   #bytes: Buffer;
   #slots: Int32Array;
@@ -55,7 +58,9 @@ export class EventTemplate {
   #found: Int32Array;
   #counted = 0;
 
-  private constructor(bytes: Buffer, slots: Int32Array) {
+  private constructor(bytes: Buffer, slots: Int32Array, says: Pick<StreamChunk, 'hasVisible' | 'cachedTokens'>) {
+    this.hasVisible = says.hasVisible;
+    this.cachedTokens = says.cachedTokens;
     this.#bytes = bytes;
     this.#slots = slots;
     this.#found = slots.slice();
@@ -73,7 +78,7 @@ export class EventTemplate {
     if (text === null || own.toString('utf8', text[1], text[2]) !== chunk.text) return null;
     const others = OTHER_KEYS.map(([key, kind]) => slotBehind(own, key, kind)).filter((slot) => slot !== null);
     const slots = [text, ...others].toSorted((a, b) => a[1] - b[1]);
-    const template = new EventTemplate(own, Int32Array.from(slots.flat()));
+    const template = new EventTemplate(own, Int32Array.from(slots.flat()), chunk);
     const whole = template.match(own, 0, own.length) === own.length;
     return whole && template.#says(chunk) ? template : null;
   }
@@ -84,7 +89,7 @@ export class EventTemplate {
     for (let i = 0; i < this.#found.length; i += 3) {
       if (VARIES_IN_A_STREAM.has(this.#found[i]!)) slots.push(...this.#found.subarray(i, i + 3));
     }
-    return new EventTemplate(Buffer.from(bytes.subarray(start, end)), Int32Array.from(slots));
+    return new EventTemplate(Buffer.from(bytes.subarray(start, end)), Int32Array.from(slots), this);
   }
 
   /** Position after the event that begins at `start`, -1 when those bytes are not such an event as a whole. */

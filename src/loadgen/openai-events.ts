@@ -13,6 +13,8 @@ export interface StreamChunk {
   readonly kind: 'chunk';
   /** Some choice has a non-empty text of any kind. */
   readonly hasText: boolean;
+  /** Some choice has text for the reader, not reasoning or a tool call alone. */
+  readonly hasVisible: boolean;
   /** The visible text: `text`, `delta.content`, and in their absence reasoning. */
   readonly text: string;
   /** Token ids over all choices. */
@@ -23,6 +25,8 @@ export interface StreamChunk {
   /** `usage.completion_tokens`, null without usage. */
   readonly completionTokens: number | null;
   readonly promptTokens: number | null;
+  /** `usage.prompt_tokens_details.cached_tokens`, null where usage does not tell. */
+  readonly cachedTokens: number | null;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -69,6 +73,7 @@ function readChunk(value: Fields): StreamChunk {
   const choices = Array.isArray(value['choices']) ? value['choices'].filter(isFields) : [];
   const usage = isFields(value['usage']) ? value['usage'] : null;
   let hasText = false;
+  let hasVisible = false;
   let text = '';
   let ids = 0;
   let finishReason: string | null = null;
@@ -77,6 +82,7 @@ function readChunk(value: Fields): StreamChunk {
     const visible = stringOf(choice['text']) || stringOf(delta['content']);
     const reasoning = stringOf(delta['reasoning']) || stringOf(delta['reasoning_content']);
     hasText ||= visible !== '' || reasoning !== '' || stringOf(delta['refusal']) !== '' || hasArguments(delta);
+    hasVisible ||= visible !== '' || stringOf(delta['refusal']) !== '';
     text += visible || reasoning;
     ids += lengthOf(choice['token_ids']);
     if (typeof choice['finish_reason'] === 'string') finishReason = choice['finish_reason'];
@@ -84,13 +90,20 @@ function readChunk(value: Fields): StreamChunk {
   return {
     kind: 'chunk',
     hasText,
+    hasVisible,
     text,
     ids,
     hasChoice: choices.length > 0,
     finishReason,
     completionTokens: usage === null ? null : countOf(usage['completion_tokens']),
     promptTokens: usage === null ? null : countOf(usage['prompt_tokens']),
+    cachedTokens: usage === null ? null : cachedTokensOf(usage),
   };
+}
+
+function cachedTokensOf(usage: Fields): number | null {
+  const details = usage['prompt_tokens_details'];
+  return isFields(details) ? countOf(details['cached_tokens']) : null;
 }
 
 function hasArguments(delta: Fields): boolean {

@@ -178,9 +178,12 @@ export class Exchange implements ResponseHandler, EventHandler {
   }
 
   #credit(template: EventTemplate, after: number): number {
-    this.log.addContent(template.ids, template.completionTokens, this.#atNs, this.#reads);
-    if (template.promptTokens !== -1) this.log.promptTokens = template.promptTokens;
-    if (template.finishReason !== null) this.log.finishReason = template.finishReason;
+    const { log } = this;
+    log.addContent(template.ids, template.completionTokens, this.#atNs, this.#reads);
+    if (template.hasVisible) log.firstVisibleNs ??= this.#atNs;
+    if (template.promptTokens !== -1) log.promptTokens = template.promptTokens;
+    if (template.cachedTokens !== null) log.cachedTokens = template.cachedTokens;
+    if (template.finishReason !== null) log.finishReason = template.finishReason;
     return after;
   }
 
@@ -241,6 +244,7 @@ export class Exchange implements ResponseHandler, EventHandler {
       scheduledNs: job.scheduledNs,
       dispatchedNs: this.dispatchedNs,
       firstByteNs: this.#firstByteNs,
+      firstVisibleNs: log.firstVisibleNs,
       doneNs: this.#doneNs,
       outcome,
       httpStatus: this.httpStatus,
@@ -252,6 +256,8 @@ export class Exchange implements ResponseHandler, EventHandler {
       tokensFrom: log.tokensFrom,
       usageTokens: log.usageTokens,
       idTokens: log.idTokens,
+      cachedTokens: log.cachedTokens,
+      comments: this.#sse.comments,
       flags: flagMask(this.#flags(credits.tokens, credits.interpolated, this.#endedNs)),
       resent: this.resent,
       errorText: log.errorText ?? this.#reason,

@@ -34,6 +34,8 @@ export class SseScanner {
   #between = true;
   /** The beginning of a line whose end has not come. */
   #line = new ByteKeeper();
+  /** Comment lines so far. */
+  comments = 0;
   #name = '';
   /** The event's data so far: a range of someone's buffer, or of `#kept`. */
   #data: Buffer = NOTHING;
@@ -112,7 +114,10 @@ export class SseScanner {
   #field(bytes: Buffer, start: number, end: number): void {
     let colon = start;
     while (colon < end && bytes[colon] !== COLON) colon += 1;
-    if (colon === start) return;
+    if (colon === start) {
+      this.comments += 1;
+      return;
+    }
     let value = colon < end ? colon + 1 : end;
     if (value < end && bytes[value] === SPACE) value += 1;
     if (isData(bytes, start, colon)) this.#addData(bytes, value, end);

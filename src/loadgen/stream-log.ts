@@ -14,6 +14,8 @@ export class StreamLog {
   /** Last `completion_tokens` seen. */
   usageTokens: number | null = null;
   promptTokens: number | null = null;
+  cachedTokens: number | null = null;
+  firstVisibleNs: number | null = null;
   finishReason: string | null = null;
   errorText: string | null = null;
   errorSeen = false;
@@ -88,6 +90,8 @@ export class StreamLog {
     if (this.texts !== null && chunk.text !== '') this.texts.push(chunk.text);
     if (chunk.finishReason !== null) this.finishReason = chunk.finishReason;
     if (chunk.promptTokens !== null) this.promptTokens = chunk.promptTokens;
+    if (chunk.cachedTokens !== null) this.cachedTokens = chunk.cachedTokens;
+    if (chunk.hasVisible) this.firstVisibleNs ??= atNs;
     const usage = chunk.completionTokens;
     if (chunk.hasText || chunk.ids > 0 || this.#grew(chunk)) this.addContent(chunk.ids, usage ?? -1, atNs, read);
     else if (usage !== null) this.#noteUsage(usage);

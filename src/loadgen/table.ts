@@ -9,6 +9,7 @@ const orMinus = (value: number | null): number => value ?? -1;
 
 export class TableBuilder {
   #floats = { scheduledNs: growingFloats(), dispatchedNs: growingFloats(), firstByteNs: growingFloats() };
+  #firstVisibleNs = growingFloats();
   #doneNs = growingFloats();
   #ints = {
     index: growingInts(),
@@ -21,6 +22,8 @@ export class TableBuilder {
     tokensFrom: growingInts(),
     usageTokens: growingInts(),
     idTokens: growingInts(),
+    cachedTokens: growingInts(),
+    comments: growingInts(),
     flags: growingInts(),
     resent: growingInts(),
     eventStart: growingInts(),
@@ -51,11 +54,14 @@ export class TableBuilder {
     ints.tokensFrom.push(request.tokensFrom === null ? -1 : TOKEN_SOURCES.indexOf(request.tokensFrom));
     ints.usageTokens.push(orMinus(request.usageTokens));
     ints.idTokens.push(orMinus(request.idTokens));
+    ints.cachedTokens.push(orMinus(request.cachedTokens));
+    ints.comments.push(request.comments);
     ints.flags.push(request.flags);
     ints.resent.push(request.resent);
     this.#floats.scheduledNs.push(request.scheduledNs);
     this.#floats.dispatchedNs.push(orNan(request.dispatchedNs));
     this.#floats.firstByteNs.push(orNan(request.firstByteNs));
+    this.#firstVisibleNs.push(orNan(request.firstVisibleNs));
     this.#doneNs.push(orNan(request.doneNs));
     this.#finishReason.push(request.finishReason);
     this.#errorText.push(request.errorText);
@@ -76,6 +82,7 @@ export class TableBuilder {
       scheduledNs: this.#floats.scheduledNs.take(),
       dispatchedNs: this.#floats.dispatchedNs.take(),
       firstByteNs: this.#floats.firstByteNs.take(),
+      firstVisibleNs: this.#firstVisibleNs.take(),
       doneNs: this.#doneNs.take(),
       outcome: Uint8Array.from(ints.outcome.take()),
       httpStatus: ints.httpStatus.take(),
@@ -87,6 +94,8 @@ export class TableBuilder {
       tokensFrom: Int8Array.from(ints.tokensFrom.take()),
       usageTokens: ints.usageTokens.take(),
       idTokens: ints.idTokens.take(),
+      cachedTokens: ints.cachedTokens.take(),
+      comments: ints.comments.take(),
       flags: ints.flags.take(),
       resent: ints.resent.take(),
       errorText: this.#errorText,
@@ -132,6 +141,7 @@ export function mergeTables(
     scheduledNs: column('scheduledNs'),
     dispatchedNs: column('dispatchedNs'),
     firstByteNs: column('firstByteNs'),
+    firstVisibleNs: column('firstVisibleNs'),
     doneNs: column('doneNs'),
     outcome: column('outcome'),
     httpStatus: column('httpStatus'),
@@ -143,6 +153,8 @@ export function mergeTables(
     tokensFrom: column('tokensFrom'),
     usageTokens: column('usageTokens'),
     idTokens: column('idTokens'),
+    cachedTokens: column('cachedTokens'),
+    comments: column('comments'),
     flags: column('flags'),
     resent: column('resent'),
     errorText: from.map(({ table, row }) => table.errorText[row] ?? null),
@@ -169,6 +181,7 @@ const TYPES = {
   scheduledNs: Float64Array,
   dispatchedNs: Float64Array,
   firstByteNs: Float64Array,
+  firstVisibleNs: Float64Array,
   doneNs: Float64Array,
   outcome: Uint8Array,
   httpStatus: Int32Array,
@@ -179,6 +192,8 @@ const TYPES = {
   tokensFrom: Int8Array,
   usageTokens: Int32Array,
   idTokens: Int32Array,
+  cachedTokens: Int32Array,
+  comments: Int32Array,
   flags: Int32Array,
   resent: Int32Array,
   eventAtNs: Float64Array,

@@ -1,7 +1,7 @@
 // A server that was running already: what it does not show is not evaluated and labelled; what it does show counts in full.
 import { expect, test } from 'vitest';
 import type { CellFacts } from '../../src/analysis/cell.ts';
-import { PROCESS_START_METRIC, VLLM_METRICS } from '../../src/core/index.ts';
+import { PROCESS_START_METRIC, type RequestRecord, VLLM_METRICS } from '../../src/core/index.ts';
 import { assess, ruleOf } from './support.ts';
 
 type Server = CellFacts['server'];
@@ -22,6 +22,15 @@ test('without metrics the rules that need them are not evaluated, the cell can b
   for (const rule of ['V17', 'V18', 'V19']) expect(ruleOf(cell, rule)).toMatchObject({ status: 'not_evaluated' });
   expect(cell.labels).toContain('no_server_metrics');
   expect(cell.valid).toBe(true);
+});
+
+test('without a counter, the usage of the answers tells of the prefix cache, where it does', () => {
+  const facts = attached(() => ({ countersAtStart: null, countersAtEnd: null }));
+  const requests = (cachedTokens: number) => (record: RequestRecord) => ({ ...record, cachedTokens });
+  expect(ruleOf(assess({ facts, requests: requests(0) }), 'V17')).toMatchObject({ status: 'pass' });
+  const cached = assess({ facts, requests: requests(4) });
+  expect(ruleOf(cached, 'V17')).toMatchObject({ status: 'hit', act: 'X', code: 'prefix_hits' });
+  expect(cached.valid).toBe(false);
 });
 
 test('with them the server is judged like any other', () => {

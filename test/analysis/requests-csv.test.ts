@@ -25,6 +25,9 @@ const SENT: RequestRecord = {
   usageTokens: 4,
   idTokens: null,
   flags: 0,
+  firstVisibleNs: null,
+  cachedTokens: null,
+  comments: 0,
   resent: 0,
   errorText: null,
 };

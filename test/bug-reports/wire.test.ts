@@ -87,8 +87,9 @@ test('comments keep an idle stream alive for as long as they come, and are no to
     const { requests } = await playLoad(server.port, 5, { idleTimeoutMs: 1000, drainS: 20 });
     expect(outcomeCounts(requests)).toEqual({ ok: requests.count });
     for (let row = 0; row < requests.count; row++) {
-      const { events, dispatchedNs } = requestRecord(requests, row);
+      const { events, dispatchedNs, comments } = requestRecord(requests, row);
       expect(events).toHaveLength(2);
+      expect(comments).toBe(12);
       expect(events[0]!.atNs - dispatchedNs!).toBeGreaterThan(1.7 * NS_PER_S);
     }
   } finally {

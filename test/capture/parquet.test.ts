@@ -37,6 +37,7 @@ const record: fc.Arbitrary<RequestRecord> = fc.record({
   dispatchedNs: maybe(ns),
   firstByteNs: maybe(ns),
   events: fc.array(event, { maxLength: 4 }),
+  firstVisibleNs: maybe(ns),
   doneNs: maybe(ns),
   outcome: fc.constantFrom(...OUTCOMES),
   httpStatus: maybe(count),
@@ -48,6 +49,8 @@ const record: fc.Arbitrary<RequestRecord> = fc.record({
   tokensFrom: maybe(fc.constantFrom(...TOKEN_SOURCES)),
   usageTokens: maybe(count),
   idTokens: maybe(count),
+  cachedTokens: maybe(count),
+  comments: count,
   flags: count,
   resent: fc.constantFrom(0, 1),
   errorText: maybe(fc.string()),
@@ -180,7 +183,7 @@ describe('DuckDB', () => {
     const found = await rows(
       `select decode(key) as key, decode(value) as value from parquet_kv_metadata('${at.requests}')`,
     );
-    expect(found).toContainEqual({ key: 'schema', value: 'tokbench.requests/1' });
+    expect(found).toContainEqual({ key: 'schema', value: 'tokbench.requests/2' });
     expect(found).toContainEqual({ key: 'synthetic', value: 'true' });
     expect(found).toContainEqual({ key: 'outcomes', value: OUTCOMES.join(',') });
   });
@@ -244,20 +247,20 @@ describe('damaged files', () => {
     const columnData = [{ name: 'index', data: new Int32Array([0]), type: 'INT32' as const, nullable: false }];
     const write = (kvMetadata: { key: string; value: string }[]) =>
       writeFileSync(at.requests, Buffer.from(parquetWriteBuffer({ columnData, kvMetadata })));
-    write([{ key: 'schema', value: 'tokbench.requests/2' }]);
+    write([{ key: 'schema', value: 'tokbench.requests/3' }]);
     await expect(readRequests(at)).rejects.toMatchObject({
       code: 'unsupported_version',
-      message: expect.stringMatching(/requests\/2.*requests\/1/),
+      message: expect.stringMatching(/requests\/3.*requests\/2/),
     });
     write([]);
     await expect(readRequests(at)).rejects.toMatchObject({ code: 'unsupported_version' });
     write([
-      { key: 'schema', value: 'tokbench.requests/1' },
+      { key: 'schema', value: 'tokbench.requests/2' },
       { key: 'outcomes', value: 'ok,renamed' },
     ]);
     await expect(readRequests(at)).rejects.toMatchObject({ code: 'unsupported_version' });
     const lists = Object.entries(REQUESTS_TABLE.lists).map(([key, names]) => ({ key, value: names.join(',') }));
-    write([{ key: 'schema', value: 'tokbench.requests/1' }, ...lists]);
+    write([{ key: 'schema', value: 'tokbench.requests/2' }, ...lists]);
     await expect(readRequests(at)).rejects.toMatchObject({
       code: 'damaged_file',
       message: expect.stringContaining('columns'),

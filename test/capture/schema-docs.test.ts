@@ -10,10 +10,10 @@ test('docs/SCHEMA.md is up to date: run `bin/node24 src/capture/schema-docs.ts`'
 test('it lists every kind of file, nested fields and the meaning of codes', () => {
   const text = schemaDocument();
   for (const part of [
-    'tokbench.cell/3',
+    'tokbench.cell/4',
     '`metrics.ttft.p99Ms`',
     '`failures[].code`',
-    'tokbench.requests/1',
+    'tokbench.requests/2',
     '`not_sent`',
   ]) {
     expect(text).toContain(part);

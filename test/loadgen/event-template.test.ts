@@ -85,7 +85,15 @@ const oneEvent = fc.record(
     error: fc.constantFrom(null, 'bad'),
     usage: fc.oneof(
       fc.constant(null),
-      fc.record({ prompt_tokens: fc.nat(9), completion_tokens: fc.nat(40), total_tokens: fc.nat(49) }),
+      fc.record(
+        {
+          prompt_tokens: fc.nat(9),
+          completion_tokens: fc.nat(40),
+          total_tokens: fc.nat(49),
+          prompt_tokens_details: fc.constantFrom(null, { cached_tokens: 0 }, { cached_tokens: 4 }),
+        },
+        { requiredKeys: ['prompt_tokens', 'completion_tokens', 'total_tokens'] },
+      ),
     ),
     choices: fc.array(
       fc.record(
@@ -114,7 +122,7 @@ const stream = fc
   .map((forms) =>
     forms.flatMap(([form, values]) =>
       values.map(([newText, newIds, n]) => {
-        const copy = structuredClone(form) as { choices: Record<string, unknown>[]; usage?: Record<string, number> };
+        const copy = structuredClone(form) as { choices: Record<string, unknown>[]; usage?: Record<string, unknown> };
         for (const choice of copy.choices) {
           if ('text' in choice) choice['text'] = newText;
           if ('token_ids' in choice) choice['token_ids'] = newIds;
@@ -138,9 +146,10 @@ function play(reads: readonly Buffer[], shelf: TemplateShelf) {
     firstByteNs: _first,
     doneNs: _done,
     flags: _flags,
+    firstVisibleNs,
     ...rest
   } = exchange.result!;
-  return rest;
+  return { ...rest, visible: firstVisibleNs !== null };
 }
 
 test('streams give the same record by whole events, with forms learned from other streams, as byte by byte', () => {

@@ -47,13 +47,24 @@ function prefixHits(input: RuleInput): Finding {
     return notApplicable('the prompts share a prefix on purpose: the prefix cache is meant to serve it');
   }
   const hitTokens = increase(input, VLLM_METRICS.prefixHits);
-  if (neverShown(input, VLLM_METRICS.prefixHits)) return notEvaluated(`${NOT_SHOWN} prefix-cache hits`);
+  if (neverShown(input, VLLM_METRICS.prefixHits)) return cachedByUsage(input);
   if (hitTokens === null) return noEvidence('the server shows no prefix-cache counter at both edges of the load');
   if (hitTokens > 0 && prompts.kind !== 'ids') {
     return hit({ hitTokens }, `${hitTokens} prompt tokens of the prompt file came from the prefix cache`, { act: 'W' });
   }
   if (hitTokens > 0) return hit({ hitTokens }, `${hitTokens} prompt tokens came from the prefix cache`);
   return pass({ hitTokens }, 'no prompt token came from the prefix cache');
+}
+
+/** Without a counter the usage of each answer may tell; a server that leaves it out of all of them is not judged. */
+function cachedByUsage({ facts, requests: { table }, arrivals }: RuleInput): Finding {
+  const told = arrivals.filter((row) => table.cachedTokens[row]! >= 0);
+  if (told.length === 0) return notEvaluated(`${NOT_SHOWN} prefix-cache hits`);
+  const hitTokens = told.reduce((sum, row) => sum + table.cachedTokens[row]!, 0);
+  const evidence = { hitTokens, answers: told.length, of: arrivals.length };
+  if (hitTokens === 0) return pass(evidence, 'no prompt token came from the prefix cache, as usage says');
+  const act = facts.load.prompts.kind === 'ids' ? 'X' : 'W';
+  return hit(evidence, `${hitTokens} prompt tokens came from the prefix cache, as usage says`, { act });
 }
 
 function preemptions(input: RuleInput): Finding {

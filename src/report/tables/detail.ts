@@ -14,7 +14,8 @@ function latencyRow(name: string, summary: LatencySummary): Row {
 }
 
 export function latencyTable(view: CellView): Table {
-  const { ttft, tpot, itl, e2e, sendLag, ttftFromDispatch, ttftCompleted, tpotCompleted } = view.cell.metrics;
+  const { ttft, tpot, itl, e2e, sendLag, ttftFromDispatch, ttftCompleted, tpotCompleted, firstVisible } =
+    view.cell.metrics;
   return {
     title: 'Latency in ms, over the requests that arrived in the window',
     columns: [
@@ -29,6 +30,9 @@ export function latencyTable(view: CellView): Table {
       latencyRow('TPOT', tpot),
       ...(ttft.infinite > 0
         ? [latencyRow('TTFT, completed only', ttftCompleted), latencyRow('TPOT, completed only', tpotCompleted)]
+        : []),
+      ...(firstVisible.n > 0 && firstVisible.meanMs !== ttftCompleted.meanMs
+        ? [latencyRow('first visible text (no SLO)', firstVisible)]
         : []),
       latencyRow('ITL (no SLO)', itl),
       latencyRow('E2E', e2e),
@@ -66,7 +70,10 @@ function workPairs(view: CellView): Pair[] {
       `${number(m.offeredReqPerS)} / ${number(m.dispatchedReqPerS)} / ${number(m.completedReqPerS)} req/s`,
     ],
     ['goodput', `${withUnit(m.goodputTokPerS, 'tok/s')}, ${withUnit(m.goodputReqPerS, 'req/s')}`],
-    ['throughput', withUnit(m.throughputTokPerS, 'tok/s')],
+    [
+      'throughput',
+      `${withUnit(m.throughputTokPerS, 'tok/s')}, in its busiest second ${withUnit(m.peakThroughputTokPerS, 'tok/s')}`,
+    ],
     ['output tokens in the window', `${count(m.outputTokens)}, of attained requests ${count(m.goodTokens)}`],
     ['edge imbalance', percent(m.edgeImbalance, 2)],
     ['events that shared a read', percent(m.coalescedShare, 2)],

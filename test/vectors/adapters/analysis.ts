@@ -72,6 +72,9 @@ function record(request: VectorRequest, index: number): RequestRecord {
     usageTokens: null,
     idTokens: tokens,
     flags: 0,
+    firstVisibleNs: null,
+    cachedTokens: null,
+    comments: 0,
     resent: 0,
     errorText: null,
   };
