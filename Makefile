@@ -3,7 +3,7 @@ SHELL := /bin/sh
 OUT ?=
 ARGS ?=
 
-.PHONY: install demo test check bench streams vectors fuzz prove-saturation prove-coordinated-omission smoke-vllm crosscheck-vllm report clean help
+.PHONY: install demo test check bench streams vectors fuzz prove-saturation kill-matrix prove-coordinated-omission smoke-vllm crosscheck-vllm report clean help
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 36
@@ -38,6 +38,9 @@ vectors: install ## the test vectors alone
 
 fuzz: install ## 10,000 random streams against a slow reference parser
 	bin/node24 test/fuzz.run.ts
+
+kill-matrix: install ## SIGKILL of each part of a run at 30 instants, through both doors; ARGS=--instants 5
+	bin/node24 test/kill-matrix.run.ts $(ARGS)
 
 prove-coordinated-omission: install ## a 5 s stall at 50 req/s: p99 TTFT within 2 % of the truth
 	bin/node24 test/coordinated-omission.run.ts
