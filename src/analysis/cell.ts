@@ -1,6 +1,7 @@
 // The one function that judges a cell: the run calls it, and a reviewer calls it again on the stored records.
 
 import type {
+  BoardEvidence,
   CellFile,
   CellMetrics,
   GpuSampleTable,
@@ -10,6 +11,7 @@ import type {
   RuleOutcome,
   WindowEnergy,
 } from '../core/index.ts';
+import { boardEvidence } from './board-evidence.ts';
 import { cellMetrics } from './cell-metrics.ts';
 import { achievedSmClockMhz, energyForbiddenBy, gpuWindow, windowEnergy } from './gpu-window.ts';
 import { meanInFlight, pooledTpotMs } from './in-flight.ts';
@@ -37,6 +39,7 @@ export interface CellEvidence {
 export interface CellAssessment {
   readonly metrics: CellMetrics;
   readonly windowEnergy: WindowEnergy | null;
+  readonly board: BoardEvidence | null;
   readonly rules: readonly RuleOutcome[];
   readonly valid: boolean;
   readonly labels: readonly string[];
@@ -84,6 +87,7 @@ export function assessCell(input: CellEvidence): CellAssessment {
   return {
     metrics,
     windowEnergy: energy,
+    board: boardEvidence(gpu, requests),
     rules,
     valid: facts.status === 'complete' && keepsValid(rules),
     labels: [

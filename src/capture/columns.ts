@@ -88,10 +88,14 @@ const GPU_TEXT: Record<GpuSampleColumn, string> = {
   reasons: 'bit mask of clock event reasons',
   utilizationPct: 'share of time with a kernel running, percent',
   enforcedLimitMw: 'power limit in force, milliwatt',
+  applicationSmMhz: 'SM clock that applications get unless something else decides',
+  applicationMemMhz: 'memory clock that applications get unless something else decides',
+  boostMaxMhz: 'highest SM clock that a customer may set',
+  persistence: '1 while the driver keeps settings without a client, else 0',
 };
 
 export const GPU_TABLE: TableSchema = {
-  version: 'tokbench.gpu-samples/1',
+  version: 'tokbench.gpu-samples/2',
   columns: GPU_SAMPLE_COLUMNS.map((name) =>
     name === 'atNs' ? required(name, 'INT64', GPU_TEXT[name]) : optional(name, 'DOUBLE', GPU_TEXT[name]),
   ),

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { CELL_SCHEMA, OUTCOMES } from '../core/index.ts';
 import {
   anchors,
+  board,
   cellKey,
   control,
   figure,
@@ -175,6 +176,7 @@ export const cellSchema = z.strictObject({
   surroundings: nullable(surroundings),
   metrics,
   windowEnergy: nullable(windowEnergy),
+  board: nullable(board),
   rules: z.array(rule),
   valid: z.boolean(),
 });

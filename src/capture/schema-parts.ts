@@ -80,6 +80,37 @@ export const control = z.strictObject({
   requestedCapW: nullable(z.number()),
   enforcedLimitW: nullable(z.number()).describe('read back from the board'),
   defaultLimitW: nullable(z.number()),
+  defaults: nullable(
+    z.strictObject({
+      enforcedLimitW: nullable(z.number()),
+      applicationSmMhz: nullable(z.number()),
+      applicationMemMhz: nullable(z.number()),
+      boostMaxMhz: nullable(z.number()).describe('highest SM clock that a customer may set'),
+      persistence: nullable(z.number()).describe('1 enabled, 0 disabled'),
+    }),
+  ).describe('as found before the first change of the run; null where the board does not tell'),
+});
+
+const share = nullable(figure);
+const capBinding = z.strictObject({ samples: z.number(), bindingShare: share });
+export const board = z.strictObject({
+  samples: z.number().describe('samples that tell clock event reasons'),
+  busySamples: z.number().describe('samples with a utilisation of at least 10 % that tell their clock'),
+  busySmClock: nullable(
+    z.strictObject({
+      minMhz: figure,
+      p5Mhz: figure,
+      p50Mhz: figure,
+      p95Mhz: figure,
+      maxMhz: figure,
+      meanMhz: figure,
+    }),
+  ),
+  reasonShares: z.record(z.string(), z.number()).describe('share of the samples with each clock event reason'),
+  capBinding: z
+    .strictObject({ prefill: capBinding, decode: capBinding })
+    .describe('share of samples held down by the power limit while a request waited for its first token, or none did'),
+  enforcedLimitW: nullable(z.strictObject({ start: figure, end: figure, min: figure, max: figure })),
 });
 
 const processOwner = z.enum(['server', 'other', 'hidden', 'unattributed']);

@@ -1,5 +1,6 @@
 // What a launch and a cell leave behind, beside the raw columns: the shapes of launch.json, cell.json and manifest.json.
 
+import type { BoardEvidence, DefaultSnapshot } from './board-evidence.ts';
 import type { GpuSpec, Profile } from './experiment.ts';
 import type { CellKey, LaunchKey } from './ids.ts';
 import type { LoadSpec } from './load.ts';
@@ -61,6 +62,8 @@ export interface ControlEvidence {
   readonly requestedCapW: number | null;
   readonly enforcedLimitW: number | null;
   readonly defaultLimitW: number | null;
+  /** As found before the first change of the run; null without a GPU. */
+  readonly defaults: DefaultSnapshot | null;
 }
 
 export type RuleStatus = 'pass' | 'hit' | 'not_applicable' | 'not_evaluated';
@@ -224,6 +227,8 @@ export interface CellFile {
   readonly surroundings: SurroundingsEvidence | null;
   readonly metrics: CellMetrics;
   readonly windowEnergy: WindowEnergy | null;
+  /** Clocks, reasons and limits inside the window; null without a GPU. */
+  readonly board: BoardEvidence | null;
   readonly rules: readonly RuleOutcome[];
   /** True when no X or L rule was hit and the status is complete. */
   readonly valid: boolean;

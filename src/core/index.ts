@@ -1,5 +1,6 @@
 // The words of the house. The only barrel: core is imported by everyone and imports nothing of ours.
 
+export * from './board-evidence.ts';
 export * from './calibration.ts';
 export * from './cell.ts';
 export * from './dialect.ts';

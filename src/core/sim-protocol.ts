@@ -8,7 +8,8 @@
 // info          -                             uuid name serial driver pci default_mw min_mw max_mw f_max f_min f_step mem_mhz
 //                                             tick_ms mem_total_bytes f_bw_knee (static facts; clocks in MHz)
 // read          -                             at_ns energy_mj power_instant_mw power_average_mw sm_mhz mem_mhz temp_c reasons
-//                                             util_pct enforced_mw limit_mw mem_used_bytes
+//                                             util_pct enforced_mw limit_mw mem_used_bytes app_sm_mhz app_mem_mhz boost_max_mhz
+//                                             persistence (0 or 1)
 // energy        -                             energy_mj (the counter alone: the cheap, often-polled call)
 // lock          min_mhz max_mhz               target_mhz (snapped); persists when the client goes away
 // reset_lock    -                             -

@@ -24,6 +24,12 @@ export interface GpuSampleTable {
   readonly reasons: Float64Array;
   readonly utilizationPct: Float64Array;
   readonly enforcedLimitMw: Float64Array;
+  /** Clocks that applications get unless something else decides, and the most that a customer may set. */
+  readonly applicationSmMhz: Float64Array;
+  readonly applicationMemMhz: Float64Array;
+  readonly boostMaxMhz: Float64Array;
+  /** 1 while the driver keeps the board's settings without a client, else 0. */
+  readonly persistence: Float64Array;
 }
 
 export const GPU_SAMPLE_COLUMNS = [
@@ -38,6 +44,10 @@ export const GPU_SAMPLE_COLUMNS = [
   'reasons',
   'utilizationPct',
   'enforcedLimitMw',
+  'applicationSmMhz',
+  'applicationMemMhz',
+  'boostMaxMhz',
+  'persistence',
 ] as const satisfies readonly (keyof GpuSampleTable)[];
 export type GpuSampleColumn = (typeof GPU_SAMPLE_COLUMNS)[number];
 /** One reading: absent fields are NaN. */

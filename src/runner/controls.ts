@@ -1,13 +1,16 @@
 // The levers of one launch: applied before its server starts, undone after it stopped, both through the guard.
 
 import { type ControlEvidence, launchId } from '../core/index.ts';
-import { planControls } from '../gpu/control.ts';
-import type { LaunchDraft, RunContext } from './context.ts';
+import { hasLevers, planControls } from '../gpu/control.ts';
+import { type LaunchDraft, type RunContext, warn } from './context.ts';
 import type { LaunchPlan } from './plan.ts';
+
+/** The driver reports limits in whole milliwatts; a real difference is a host that enforces less. */
+const SAME_LIMIT_W = 1;
 
 export async function applyControls(run: RunContext, plan: LaunchPlan, draft: LaunchDraft): Promise<void> {
   if (!run.session) return;
-  const { device } = run.session;
+  const { device, defaults } = run.session;
   const controls = planControls(plan.arm, device);
   if (controls.lockMhz !== null) await run.guard.lock(controls.lockMhz);
   if (controls.capW !== null) await run.guard.cap(controls.capW);
@@ -18,14 +21,43 @@ export async function applyControls(run: RunContext, plan: LaunchPlan, draft: La
     requestedCapW: controls.capW,
     enforcedLimitW: Number.isNaN(reading.enforcedLimitMw) ? null : reading.enforcedLimitMw / 1000,
     defaultLimitW: device.limits.defaultLimitW,
+    defaults,
   } satisfies ControlEvidence;
-  if (controls.lockMhz !== null || controls.capW !== null) {
-    run.writer.event('controls_applied', { launch: launchId(plan.key), ...draft.control });
-  }
+  if (!hasLevers(plan.arm)) return;
+  run.writer.event('controls_applied', { launch: launchId(plan.key), ...draft.control });
+  sayUnenforced(run, plan, draft.control);
+}
+
+function sayUnenforced(run: RunContext, plan: LaunchPlan, { requestedCapW, enforcedLimitW }: ControlEvidence): void {
+  if (requestedCapW === null || enforcedLimitW === null) return;
+  if (Math.abs(enforcedLimitW - requestedCapW) <= SAME_LIMIT_W) return;
+  warn(
+    run,
+    launchId(plan.key),
+    'limit_overridden',
+    `The board enforces ${enforcedLimitW} W where ${requestedCapW} W were set.`,
+    'Something outside (host, chassis, another tool) limits the board: V15 will exclude the cells of this launch.',
+  );
 }
 
 export async function undoControls(run: RunContext, plan: LaunchPlan): Promise<void> {
-  if (!run.session || (plan.arm.lockSmClock === null && plan.arm.powerCapW === null)) return;
+  if (!run.session || !hasLevers(plan.arm)) return;
   const report = await run.guard.restore();
   run.writer.event('controls_restored', { launch: launchId(plan.key), ...report });
+}
+
+/** What is said and kept when the board does not start from its own defaults: arms without a cap run as it was found. */
+export function sayFoundSettings(run: RunContext): void {
+  if (!run.session) return;
+  const { device, defaults } = run.session;
+  run.writer.event('defaults_found', { ...defaults, defaultLimitW: device.limits.defaultLimitW });
+  const { enforcedLimitW } = defaults;
+  if (enforcedLimitW === null || Math.abs(enforcedLimitW - device.limits.defaultLimitW) <= SAME_LIMIT_W) return;
+  warn(
+    run,
+    'gpu',
+    'limit_not_default',
+    `The board was found with a limit of ${enforcedLimitW} W; its default is ${device.limits.defaultLimitW} W.`,
+    'Arms without a cap run at the limit as found, and it is put back at the end. As root, `nvidia-smi -pl` sets another one.',
+  );
 }

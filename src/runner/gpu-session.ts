@@ -4,7 +4,15 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EnvironmentError, type Experiment, type Interval, type Origin, sleep } from '../core/index.ts';
+import {
+  type DefaultSnapshot,
+  EnvironmentError,
+  type Experiment,
+  type Interval,
+  type Origin,
+  sleep,
+} from '../core/index.ts';
+import { defaultSnapshot } from '../gpu/defaults.ts';
 import type { GpuAddress, GpuDevice } from '../gpu/device.ts';
 import { openGpu } from '../gpu/open.ts';
 import { openSimulatedGpu } from '../gpu/simulated/device.ts';
@@ -18,6 +26,8 @@ export interface GpuSession {
   readonly device: GpuDevice;
   readonly maxPowerW: number;
   readonly samplePeriodMs: number;
+  /** The board's settings as they were before anything was changed. */
+  readonly defaults: DefaultSnapshot;
   /** Exact energy of an interval, J; only the simulated GPU knows it. Null elsewhere. */
   exactEnergyJ(interval: Interval, origin: Origin): Promise<number | null>;
   close(): Promise<void>;
@@ -59,6 +69,7 @@ async function session(address: GpuAddress, samplePeriodMs: number, after: () =>
     address,
     device,
     samplePeriodMs,
+    defaults: await defaultSnapshot(device),
     maxPowerW: MAX_POWER_FACTOR * device.limits.defaultLimitW,
     async exactEnergyJ(interval, origin) {
       if (address.kind !== 'simulated') return null;

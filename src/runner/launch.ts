@@ -63,6 +63,7 @@ export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<Laun
 function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
   const anchor = run.origin.anchor();
   const { limits } = run.session?.device ?? {};
+  const defaults = run.session?.defaults ?? null;
   return {
     schema: LAUNCH_SCHEMA,
     key: plan.key,
@@ -80,8 +81,9 @@ function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
       requestedLockMhz: null,
       targetLockMhz: null,
       requestedCapW: null,
-      enforcedLimitW: limits?.defaultLimitW ?? null,
+      enforcedLimitW: defaults?.enforcedLimitW ?? null,
       defaultLimitW: limits?.defaultLimitW ?? null,
+      defaults,
     },
     phases: [],
     soak: null,

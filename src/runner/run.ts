@@ -16,7 +16,7 @@ import {
   RefusedError,
 } from '../core/index.ts';
 import { credentialsOf } from '../engines/credentials.ts';
-import { planControls } from '../gpu/control.ts';
+import { refuseImpossibleArms } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findStaleJournal } from '../gpu/guard/stale.ts';
@@ -25,6 +25,7 @@ import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
 import { type AfterLoads, type OnCell, type RunContext, warn } from './context.ts';
+import { sayFoundSettings } from './controls.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
@@ -95,7 +96,7 @@ async function withSession(
   const prompts = await PromptShelf.fill(experiment, attached.takesIds);
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
-    if (session) refuseImpossibleArms(experiment, session);
+    if (session) await refuseImpossibleArms(experiment.arms, session.device);
     const runId = newRunId(options);
     const writer = await createRun({
       dir: options.dir,
@@ -162,6 +163,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       launches: opened.plan.launches.length,
       etaS: planSeconds(run.experiment).total + ('skipped' in options.calibration ? 0 : CALIBRATION_S),
     });
+    sayFoundSettings(run);
     await proveClient(run, options.calibration);
     await runLaunches(run, opened.plan, failures);
     if (lost.signal.aborted) throw lost.signal.reason;
@@ -256,11 +258,6 @@ async function endAsFailed(
   } catch {
     writer.abandon();
   }
-}
-
-/** Arms that this board cannot take are refused before anything is launched or written. */
-function refuseImpossibleArms(experiment: Experiment, session: GpuSession): void {
-  for (const arm of experiment.arms) planControls(arm, session.device);
 }
 
 function isSynthetic(experiment: Experiment, session: GpuSession | null): boolean {

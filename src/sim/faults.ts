@@ -8,6 +8,7 @@
 // power_scale     factor           both power fields read factor times the truth                       V10, V15
 // lock_ignored    -                a clock lock is accepted and answered, and has no effect            V14
 // limit_revert    mw               the power limit changes by itself, as another tool would do it      V15, V16
+// policy          [app] [boost] [persistence]  application clock and boost maximum, MHz, and persistence become so  V16
 // cap_ignored     -                limits are accepted and read back, and the clock is not lowered     V15
 // thermal         [mhz] [bits]     throttled to mhz (default 1200) with reason bits (default 0x20)     V12
 // reasons         bits             these bits are set in every reading                                 V12, V13, V30
@@ -93,6 +94,22 @@ const LASTING: Readonly<Record<string, Change>> = {
   clear: () => NO_FAULTS,
 };
 
+/** Settings that another tool may change; nothing of the board's behaviour hangs on them here. */
+export interface ClockPolicy {
+  readonly applicationSmMhz: number;
+  readonly boostMaxMhz: number;
+  readonly persistence: number;
+}
+
+function policyChange(fields: SimFields): Partial<ClockPolicy> {
+  const { app, boost, persistence } = fields;
+  return {
+    ...(app === undefined ? {} : { applicationSmMhz: number(fields, 'app') }),
+    ...(boost === undefined ? {} : { boostMaxMhz: number(fields, 'boost') }),
+    ...(persistence === undefined ? {} : { persistence: number(fields, 'persistence') }),
+  };
+}
+
 /** What a one-shot fault acts on. */
 export interface FaultTarget {
   resetCounter(): void;
@@ -100,6 +117,7 @@ export interface FaultTarget {
   jumpCounter(mj: number): void;
   scaleCounter(factor: number): void;
   revertLimit(mw: number): void;
+  setPolicy(change: Partial<ClockPolicy>): void;
   addEccErrors(count: number): void;
   reportXid(number: number): void;
 }
@@ -110,6 +128,7 @@ const AT_ONCE: Readonly<Record<string, (target: FaultTarget, fields: SimFields) 
   counter_jump: (target, fields) => target.jumpCounter(number(fields, 'mj')),
   counter_scale: (target, fields) => target.scaleCounter(number(fields, 'factor')),
   limit_revert: (target, fields) => target.revertLimit(number(fields, 'mw')),
+  policy: (target, fields) => target.setPolicy(policyChange(fields)),
   ecc_errors: (target, fields) => target.addEccErrors(number(fields, 'count')),
   xid: (target, fields) => target.reportXid(number(fields, 'number')),
 };

@@ -5,7 +5,7 @@ import { type PhaseActivity, phasePowerW, powerCapClock } from '../predict/power
 import { type Board, SIMULATED_BOARD } from './board.ts';
 import { snapClock } from './clocks.ts';
 import { EnergyCounter } from './energy-counter.ts';
-import { type ActiveFaults, applyFault, NO_FAULTS } from './faults.ts';
+import { type ActiveFaults, applyFault, type ClockPolicy, NO_FAULTS } from './faults.ts';
 import { PowerHistory } from './power-history.ts';
 import { Thermometer } from './thermometer.ts';
 
@@ -29,6 +29,10 @@ export interface GpuReading {
   readonly enforcedMw: number;
   readonly limitMw: number;
   readonly memUsedBytes: number;
+  readonly applicationSmMhz: number;
+  readonly applicationMemMhz: number;
+  readonly boostMaxMhz: number;
+  readonly persistence: number;
 }
 
 interface Context {
@@ -49,12 +53,14 @@ export class SimulatedGpu {
   #limitMw: number;
   #smMhz: number;
   #capBinds = false;
+  #policy: ClockPolicy;
   #eccErrors = 0;
   readonly #events: string[] = [];
 
   constructor(board: Board = SIMULATED_BOARD) {
     this.board = board;
     this.#limitMw = board.defaultLimitMw;
+    this.#policy = { applicationSmMhz: board.clocks.maxMhz, boostMaxMhz: board.clocks.maxMhz, persistence: 1 };
     this.#smMhz = board.clocks.minMhz;
     this.#history = new PowerHistory(0, board.power.staticW);
     this.#counter = new EnergyCounter(this.#history, { tickNs: board.tickMs * 1e6, startMj: START_MJ });
@@ -159,6 +165,10 @@ export class SimulatedGpu {
       enforcedMw: this.#limitMw,
       limitMw: this.#limitMw,
       memUsedBytes: this.processes().reduce((sum, { bytes }) => sum + bytes, 0),
+      applicationSmMhz: this.#policy.applicationSmMhz,
+      applicationMemMhz: this.board.memMhz,
+      boostMaxMhz: this.#policy.boostMaxMhz,
+      persistence: this.#policy.persistence,
     };
   }
 
@@ -170,6 +180,9 @@ export class SimulatedGpu {
       jumpCounter: (mj: number) => this.#counter.jump(mj),
       scaleCounter: (factor: number) => this.#counter.setScale(atNs, factor),
       revertLimit: (mw: number) => this.#forceLimit(atNs, mw),
+      setPolicy: (change: Partial<ClockPolicy>) => {
+        this.#policy = { ...this.#policy, ...change };
+      },
       addEccErrors: (count: number) => {
         this.#eccErrors += count;
         this.#events.push('double_bit_ecc:0');

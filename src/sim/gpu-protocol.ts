@@ -78,6 +78,10 @@ function read({ gpu, originNs, now }: ProtocolContext): Reply {
     enforced_mw: reading.enforcedMw,
     limit_mw: reading.limitMw,
     mem_used_bytes: reading.memUsedBytes,
+    app_sm_mhz: reading.applicationSmMhz,
+    app_mem_mhz: reading.applicationMemMhz,
+    boost_max_mhz: reading.boostMaxMhz,
+    persistence: reading.persistence,
   };
 }
 

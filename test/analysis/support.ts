@@ -119,6 +119,10 @@ export function goodSamples(edit: EditSample = () => ({})) {
       reasons: 0,
       utilizationPct: 95,
       enforcedLimitMw: 350_000,
+      applicationSmMhz: 2520,
+      applicationMemMhz: 9000,
+      boostMaxMhz: 2520,
+      persistence: 1,
     };
     const edited = edit(good);
     if (edited !== null) samples.push({ ...good, ...edited });
@@ -211,6 +215,13 @@ export function goodFacts(): CellFacts {
       requestedCapW: null,
       enforcedLimitW: 350,
       defaultLimitW: 350,
+      defaults: {
+        enforcedLimitW: 350,
+        applicationSmMhz: 2520,
+        applicationMemMhz: 9000,
+        boostMaxMhz: 2520,
+        persistence: 1,
+      },
     },
     gpu: { kind: 'simulated', samplePeriodNs: 20 * MS, maxPowerW: 437.5 },
     surroundings: quietSurroundings(),

@@ -62,6 +62,13 @@ const control = {
   requestedCapW: null,
   enforcedLimitW: 350,
   defaultLimitW: 350,
+  defaults: {
+    enforcedLimitW: 350,
+    applicationSmMhz: 1980,
+    applicationMemMhz: null,
+    boostMaxMhz: null,
+    persistence: 1,
+  },
 };
 
 export function launchFile(patch: Partial<LaunchFile> = {}): LaunchFile {
@@ -217,6 +224,14 @@ export function cellFile(patch: Partial<CellFile> = {}): CellFile {
       cost: null,
     },
     windowEnergy: null,
+    board: {
+      samples: 50,
+      busySamples: 10,
+      busySmClock: { minMhz: 1965, p5Mhz: 1965, p50Mhz: 1980, p95Mhz: 1980, maxMhz: 1980, meanMhz: 1978.5 },
+      reasonShares: { sw_power_cap: 0.25, '0x200': 0.02 },
+      capBinding: { prefill: { samples: 8, bindingShare: 0.5 }, decode: { samples: 0, bindingShare: null } },
+      enforcedLimitW: { start: 350, end: 350, min: 349.5, max: 350 },
+    },
     rules: [{ rule: 'V1', code: 'errors', act: 'X', status: 'pass', evidence: { share: 0 }, text: 'no errors' }],
     valid: true,
     ...patch,
@@ -294,6 +309,10 @@ export function smallGpu(count = 50): GpuSampleTable {
       reasons: 0,
       utilizationPct: 98,
       enforcedLimitMw: 350_000,
+      applicationSmMhz: row % 5 === 0 ? 1980 : Number.NaN,
+      applicationMemMhz: Number.NaN,
+      boostMaxMhz: Number.NaN,
+      persistence: row % 5 === 0 ? 1 : Number.NaN,
     })),
   );
 }

@@ -1,6 +1,12 @@
-// Was the power limit what the arm says: the cap in force, or the default untouched (V15, V16)?
+// Was the board set as the arm says: its cap in force, everything else as it was found (V15, V16)?
 
-import { type Interval, NS_PER_S } from '../../core/index.ts';
+import {
+  type ControlEvidence,
+  type DefaultSnapshot,
+  type GpuSampleTable,
+  type Interval,
+  NS_PER_S,
+} from '../../core/index.ts';
 import { energyOfWindow } from '../energy-window.ts';
 import { type GpuWindow, windowValues } from '../gpu-window.ts';
 import { percentile, sortedCopy } from '../percentile.ts';
@@ -52,18 +58,81 @@ function binsOf({ startNs, endNs }: Interval): Interval[] {
   }));
 }
 
-/** Of the levers that an arm leaves alone only the power limit can be read back here; a clock lock has no getter. */
+interface Lever {
+  readonly name: string;
+  readonly column: (samples: GpuSampleTable) => Float64Array;
+  readonly found: (defaults: DefaultSnapshot) => number | null;
+  /** Units of the column in one of the snapshot's. */
+  readonly scale: number;
+  readonly setBy: (control: ControlEvidence) => boolean;
+}
+
+const locks = ({ requestedLockMhz }: ControlEvidence): boolean => requestedLockMhz !== null;
+const caps = ({ requestedCapW }: ControlEvidence): boolean => requestedCapW !== null;
+const never = (): boolean => false;
+
+/** A clock lock has no getter: what can be read of the clocks' policy stands for it. */
+const LEVERS: readonly Lever[] = [
+  lever(
+    'power limit, W',
+    (s) => s.enforcedLimitMw,
+    (d) => d.enforcedLimitW,
+    caps,
+    1000,
+  ),
+  lever(
+    'application SM clock, MHz',
+    (s) => s.applicationSmMhz,
+    (d) => d.applicationSmMhz,
+    locks,
+  ),
+  lever(
+    'application memory clock, MHz',
+    (s) => s.applicationMemMhz,
+    (d) => d.applicationMemMhz,
+    never,
+  ),
+  lever(
+    'highest customer clock, MHz',
+    (s) => s.boostMaxMhz,
+    (d) => d.boostMaxMhz,
+    locks,
+  ),
+  lever(
+    'persistence',
+    (s) => s.persistence,
+    (d) => d.persistence,
+    never,
+  ),
+];
+
+function lever(name: string, column: Lever['column'], found: Lever['found'], setBy: Lever['setBy'], scale = 1): Lever {
+  return { name, column, found, setBy, scale };
+}
+
+/** Each lever that the arm leaves alone, on every sample; one that never could be read is as it was. */
 function defaultKept({ gpu, facts }: RuleInput): Finding {
-  const { requestedCapW, defaultLimitW } = facts.control;
-  if (requestedCapW !== null) return notApplicable('the arm sets the power limit');
-  const limitsW = gpu === null ? [] : enforcedLimitsW(gpu);
-  if (defaultLimitW === null || limitsW.length === 0)
-    return noEvidence('no enforced limit to compare with the default');
-  const other = limitsW.filter((watts) => Math.round(watts * 1000) !== Math.round(defaultLimitW * 1000));
-  const evidence = { defaultLimitW, samples: limitsW.length, different: other.length, exampleW: other[0] ?? null };
-  if (other.length > 0)
-    return hit(evidence, `the board enforced ${other[0]} W where its default is ${defaultLimitW} W`);
-  return pass(evidence, 'the power limit stayed at its default');
+  const { defaults } = facts.control;
+  if (defaults === null) return noEvidence('the settings before the first change are unknown');
+  const left = LEVERS.filter(({ setBy }) => !setBy(facts.control)).map((each) => comparedWith(each, defaults, gpu));
+  const unread = left.filter(({ found, samples }) => found !== null && samples === 0);
+  if (unread.length > 0) return noEvidence(`never read: ${unread.map(({ lever }) => lever).join('; ')}`);
+  const told = left.filter(({ found, samples }) => found !== null || samples > 0);
+  const unreadable = left.filter((each) => !told.includes(each)).map(({ lever }) => lever);
+  const evidence = { levers: told, unreadable };
+  if (told.length === 0) return noEvidence('none of the settings that the arm leaves alone can be read', evidence);
+  const drifted = told.filter(({ different }) => different > 0);
+  if (drifted.length === 0) return pass(evidence, 'what the arm does not set stayed as it was found');
+  const words = drifted.map(({ lever, example, found }) => `${lever}: ${example} instead of ${found ?? 'nothing'}`);
+  return hit(evidence, words.join('; '));
+}
+
+function comparedWith({ name, column, found, scale }: Lever, defaults: DefaultSnapshot, gpu: GpuWindow | null) {
+  const want = found(defaults);
+  const values = gpu === null ? [] : windowValues(gpu, column);
+  const other = values.filter((value) => want === null || Math.round(value) !== Math.round(want * scale));
+  const example = other[0] === undefined ? null : other[0] / scale;
+  return { lever: name, found: want, samples: values.length, different: other.length, example };
 }
 
 export const V15: Rule = { rule: 'V15', code: 'cap_not_enforced', act: 'X', needsGpu: true, check: capEnforced };

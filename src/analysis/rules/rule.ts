@@ -7,7 +7,7 @@ import type { WindowLatencies } from '../window-latency.ts';
 import type { WindowCounts } from '../window-metrics.ts';
 
 /** What a cell is judged by: its file without the judgement. */
-export type CellFacts = Omit<CellFile, 'metrics' | 'windowEnergy' | 'rules' | 'valid' | 'labels'>;
+export type CellFacts = Omit<CellFile, 'metrics' | 'windowEnergy' | 'board' | 'rules' | 'valid' | 'labels'>;
 
 export interface RuleInput {
   readonly facts: CellFacts;

@@ -24,7 +24,7 @@ export async function verifyCell(
 ): Promise<void> {
   const path = cellPath(cell.key, 'cell');
   const requests = await run.requests(cell.key);
-  const { metrics, windowEnergy, rules, valid, labels, ...facts } = cell;
+  const { metrics, windowEnergy, board, rules, valid, labels, ...facts } = cell;
   const files = {
     requests: cellPath(cell.key, 'requests'),
     events: cellPath(cell.key, 'events'),
@@ -45,7 +45,7 @@ export async function verifyCell(
   if (launch === null) {
     found.notes.push(`${path}: ${launchFile(cell.key)} was never written, so its idle power cannot be derived again`);
   }
-  compareStored(path, named({ metrics, windowEnergy, rules, valid, labels }), named(recomputed), found, skip);
+  compareStored(path, named({ metrics, windowEnergy, board, rules, valid, labels }), named(recomputed), found, skip);
   await checkCounters(run, cell, found);
   checkFacts(run, cell, launch, found);
 }
@@ -83,7 +83,9 @@ function checkFacts(run: RunReader, cell: CellFile, launch: LaunchFile | null, f
   found.require(cell.load.id === cell.key.load, path, 'load.id', { got: cell.load.id, want: cell.key.load });
   if (launch === null) return;
   compareStored(path, { control: cell.control }, { control: launch.control }, found);
+  // launch.json is written ahead of the loads: where the run was killed, its end is older than its cells.
+  const ahead = manifest.status === 'running' && launch.status === 'interrupted';
   const inside =
-    cell.anchors.start.atNs >= launch.anchors.start.atNs && cell.anchors.end.atNs <= launch.anchors.end.atNs;
+    cell.anchors.start.atNs >= launch.anchors.start.atNs && (ahead || cell.anchors.end.atNs <= launch.anchors.end.atNs);
   found.require(inside, path, `the cell lies outside its launch (${CELL_FILES.cell} against ${launchFile(cell.key)})`);
 }

@@ -2,7 +2,6 @@
 
 import { rmSync } from 'node:fs';
 import { GpuError } from '../../core/index.ts';
-import { refuseRealBoard } from '../control.ts';
 import { type GpuAddress, type GpuDevice, NVML_LIBRARY_VARIABLE } from '../device.ts';
 import { openGpu } from '../open.ts';
 import {
@@ -40,9 +39,9 @@ export interface Guard {
   noteEngine(engine: { readonly pgid: number; readonly startTime: string | null }): Promise<void>;
   /** The engine was stopped, and nothing of it is left. */
   clearEngine(): Promise<void>;
-  /** Locks the SM clock; returns the supported clock that it snapped to, MHz. Needs a synthetic board. */
+  /** Locks the SM clock; returns the supported clock that it snapped to, MHz. */
   lock(mhz: number): Promise<number>;
-  /** Sets the power limit, W, and reads it back. Needs a synthetic board. */
+  /** Sets the power limit, W, and reads it back. */
   cap(watts: number): Promise<void>;
   /** Puts both levers back; the engine is left alone. Also works after the watchdog was lost. */
   restore(): Promise<RestoreReport>;
@@ -149,7 +148,6 @@ class RunGuard implements Guard {
         advice: 'Give the config a gpu section, or remove the arm’s levers.',
       });
     }
-    refuseRealBoard(this.#device.identity, 'This run');
     return this.#device;
   }
 

@@ -1,7 +1,6 @@
 // A board behind the device interface, through NVML.
 
 import type { GpuSample } from '../../core/index.ts';
-import { refuseRealBoard } from '../control.ts';
 import type {
   GpuControls,
   GpuDevice,
@@ -51,7 +50,6 @@ class NvmlGpu implements GpuDevice {
   }
 
   async lockSmClock(mhz: number): Promise<number> {
-    refuseRealBoard(this.identity, 'A clock lock');
     const target = snapClock(this.limits.supportedSmClocksMhz, mhz);
     if (target === null) throw nvmlError(2, 'lockSmClock', `${mhz} MHz is below every supported clock`);
     this.#session.check('nvmlDeviceSetGpuLockedClocks', this.#board, target, target);
@@ -63,7 +61,6 @@ class NvmlGpu implements GpuDevice {
   }
 
   async setPowerLimitW(watts: number): Promise<void> {
-    refuseRealBoard(this.identity, 'A power limit');
     this.#session.check('nvmlDeviceSetPowerManagementLimit', this.#board, Math.round(watts * 1000));
   }
 

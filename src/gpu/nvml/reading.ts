@@ -13,6 +13,8 @@ import { fieldAnswer, fieldRequest, STRUCT_BYTES } from './structs.ts';
 const POWER_INSTANT = 186;
 const POWER_AVERAGE = 185;
 const GPU_TEMPERATURE_SENSOR = 0;
+/** Clock id of nvmlDeviceGetClock. */
+const APPLICATION_TARGET = 1;
 /** nvmlDeviceArchitecture_t. */
 const AMPERE = 7;
 
@@ -65,8 +67,19 @@ export class NvmlReader {
     sample.memClockMhz = this.#u32('nvmlDeviceGetClockInfo', CLOCK.memory);
     sample.temperatureC = this.#u32('nvmlDeviceGetTemperature', GPU_TEMPERATURE_SENSOR);
     sample.enforcedLimitMw = this.#u32('nvmlDeviceGetEnforcedPowerLimit');
+    sample.applicationSmMhz = this.#applicationClock(CLOCK.sm);
+    sample.applicationMemMhz = this.#applicationClock(CLOCK.memory);
+    sample.boostMaxMhz = this.#u32('nvmlDeviceGetMaxCustomerBoostClock', CLOCK.sm);
+    sample.persistence = this.#u32('nvmlDeviceGetPersistenceMode');
     sample.reasons = this.#reasons();
     sample.utilizationPct = this.#utilizationPct();
+  }
+
+  /** Older drivers have a call of its own for it. */
+  #applicationClock(type: number): number {
+    const target = this.#session.u32('nvmlDeviceGetClock', this.#board, type, APPLICATION_TARGET);
+    if (nvmlPolicy(target.code) !== 'absent') return this.#value('nvmlDeviceGetClock', target);
+    return this.#u32('nvmlDeviceGetApplicationsClock', type);
   }
 
   /** The symbol was renamed in 12.2; the older name answers the same. */

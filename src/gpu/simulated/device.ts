@@ -28,6 +28,10 @@ const SLOW_FIELDS = {
   reasons: 'reasons',
   utilizationPct: 'util_pct',
   enforcedLimitMw: 'enforced_mw',
+  applicationSmMhz: 'app_sm_mhz',
+  applicationMemMhz: 'app_mem_mhz',
+  boostMaxMhz: 'boost_max_mhz',
+  persistence: 'persistence',
 } as const;
 
 const numberOf = (fields: SimFields, name: string): number => {

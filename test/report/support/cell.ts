@@ -317,6 +317,13 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
       requestedCapW: null,
       enforcedLimitW: 350,
       defaultLimitW: 350,
+      defaults: {
+        enforcedLimitW: 350,
+        applicationSmMhz: 2520,
+        applicationMemMhz: 9001,
+        boostMaxMhz: 2520,
+        persistence: 1,
+      },
     },
     gpu: {
       kind: options.gpu,
@@ -340,6 +347,24 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
             disagreement: 0.004,
             maxGapNs: 4e7,
             coverage: 0.999,
+          },
+    board:
+      options.gpu === 'none'
+        ? null
+        : {
+            samples: 300,
+            busySamples: 290,
+            busySmClock: {
+              minMhz: options.clockMhz,
+              p5Mhz: options.clockMhz,
+              p50Mhz: options.clockMhz,
+              p95Mhz: options.clockMhz,
+              maxMhz: options.clockMhz,
+              meanMhz: options.clockMhz,
+            },
+            reasonShares: {},
+            capBinding: { prefill: { samples: 40, bindingShare: 0 }, decode: { samples: 260, bindingShare: 0 } },
+            enforcedLimitW: { start: 350, end: 350, min: 350, max: 350 },
           },
     rules: [...rulesOf(options.gpu), ...options.rules],
     valid: options.valid,
@@ -371,6 +396,10 @@ function gpuRows({ powerW, clockMhz }: Required<CellOptions>): GpuSampleTable {
       reasons: 0,
       utilizationPct: busy ? 70 : 0,
       enforcedLimitMw: 350_000,
+      applicationSmMhz: 2520,
+      applicationMemMhz: 9001,
+      boostMaxMhz: 2520,
+      persistence: 1,
     });
   }
   return gpuSampleTable(samples);

@@ -62,6 +62,13 @@ export function launch(key: LaunchKey, changes: Partial<LaunchFile> = {}): Launc
       requestedCapW: null,
       enforcedLimitW: 350,
       defaultLimitW: 350,
+      defaults: {
+        enforcedLimitW: 350,
+        applicationSmMhz: 2520,
+        applicationMemMhz: 9001,
+        boostMaxMhz: 2520,
+        persistence: 1,
+      },
     },
     phases: [
       { name: 'start', startNs: 1 * S, endNs: 4 * S },

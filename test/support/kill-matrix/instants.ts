@@ -65,7 +65,7 @@ export function instantOf(target: Target, index: number, seed: number): Instant 
     'journal write': 2 * SLOW_SYNC_MS,
     'setter of the lock': SLOW_CALL_MS,
     'setter of the cap': SLOW_CALL_MS,
-    restore: 1.5 * SLOW_CALL_MS,
+    restore: SLOW_CALL_MS,
     'server start': 800,
   };
   const delayMs = Math.round(next() * spanMs[aim]);

@@ -169,14 +169,21 @@ export async function play(instant: Instant, door: Door): Promise<Outcome> {
   const run = tokbench(['run', at.config, '--out', at.dir, ...QUICK], env);
   try {
     if (await aimed(at, instant, run)) await pause(instant.delayMs);
-    return await judged(at, gpu, run, instant, door);
+    return await judged(at, gpu, run, instant, door, env);
   } finally {
-    await cleared(at, run);
+    await cleared(at, env, run);
     await gpu.stop();
   }
 }
 
-async function judged(at: Scene, gpu: TestGpu, run: Started, instant: Instant, door: Door): Promise<Outcome> {
+async function judged(
+  at: Scene,
+  gpu: TestGpu,
+  run: Started,
+  instant: Instant,
+  door: Door,
+  env: NodeJS.ProcessEnv,
+): Promise<Outcome> {
   const before = journalOf(at);
   const struckAtMs = performance.now();
   const struck = strike(instant, run, before?.journal ?? null);
@@ -189,7 +196,7 @@ async function judged(at: Scene, gpu: TestGpu, run: Started, instant: Instant, d
   if (instant.target === 'both' && struck) {
     await run.ended;
     const open = journalOf(at);
-    if (open !== null && isOpen(open.journal)) [refused, restored] = await repaired(at, open.path);
+    if (open !== null && isOpen(open.journal)) [refused, restored] = await repaired(env, open.path);
     if (refused === false) faults.push('a run was not refused');
     if (restored === false) faults.push('restore failed');
   }
@@ -241,18 +248,18 @@ async function until(check: () => Promise<boolean>, sinceMs: number): Promise<nu
 }
 
 /** With both dead nobody is left: the next run must refuse and name the journal, and `restore` must repair. */
-async function repaired(at: Scene, journalPath: string): Promise<[boolean, boolean]> {
+async function repaired(env: NodeJS.ProcessEnv, journalPath: string): Promise<[boolean, boolean]> {
   const next = scene(experimentText({ gpu: 'none', windowS: 2 }));
-  const again = await tokbench(['run', next.config, '--out', next.dir, ...QUICK], at.env).ended;
+  const again = await tokbench(['run', next.config, '--out', next.dir, ...QUICK], env).ended;
   const refused = again.code === 3 && again.stderr.includes('stale_journal') && again.stderr.includes(journalPath);
   rmSync(next.folder, { recursive: true, force: true });
-  const { code } = await tokbench(['restore'], at.env).ended;
+  const { code } = await tokbench(['restore'], env).ended;
   return [refused, code === 0];
 }
 
 /** After a failed case nothing of it may go on. */
-async function cleared(at: Scene, run: Started): Promise<void> {
+async function cleared(at: Scene, env: NodeJS.ProcessEnv, run: Started): Promise<void> {
   run.child.kill('SIGKILL');
   await run.ended;
-  if (existsSync(stateOf(at)) && journalOf(at) !== null) await tokbench(['restore'], at.env).ended;
+  if (existsSync(stateOf(at)) && journalOf(at) !== null) await tokbench(['restore'], env).ended;
 }

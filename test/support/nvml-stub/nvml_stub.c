@@ -365,8 +365,7 @@ nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int *current, int *pendin
 
 nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device, int *mode) {
   OR_FORCED;
-  *mode = 1;
-  return known(device) ? SUCCESS : INVALID_ARGUMENT;
+  return known(device) ? ask_u32("read\n", "persistence", (unsigned int *)mode) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, int *mode) {
@@ -495,19 +494,20 @@ nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, int type, int id, unsigned 
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2 || id < 0 || id > 3) return INVALID_ARGUMENT;
   if (id == 0) return ask_u32("read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
+  if (id == 1) return ask_u32("read\n", type == 2 ? "app_mem_mhz" : "app_sm_mhz", mhz);
   return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, int type, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
-  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+  return ask_u32("read\n", type == 2 ? "app_mem_mhz" : "app_sm_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t device, int type, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
-  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+  return ask_u32("read\n", type == 2 ? "mem_mhz" : "boost_max_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state) {
