@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CellFacts } from '../../src/analysis/cell.ts';
-import { flagMask, type RequestRecord, VLLM_METRICS } from '../../src/core/index.ts';
+import { type DefaultSnapshot, flagMask, type RequestRecord, VLLM_METRICS } from '../../src/core/index.ts';
 import {
   assess,
   type CellChange,
@@ -46,6 +46,8 @@ const late = (lagMs: number) => (r: RequestRecord) => ({ ...r, dispatchedNs: r.s
 const inWindow = (sample: { atNs: number }) => sample.atNs >= WINDOW.startNs && sample.atNs < WINDOW.endNs;
 const LOCK = control({ requestedLockMhz: 1500, targetLockMhz: 1500 });
 const CAP = control({ requestedCapW: 210, enforcedLimitW: 210 });
+const found = (patch: Partial<DefaultSnapshot>) => (facts: CellFacts) =>
+  control({ defaults: { ...facts.control.defaults!, ...patch } })(facts);
 const burst = (r: RequestRecord) =>
   completedRequest(r.index, r.scheduledNs, { events: [{ atNs: r.scheduledNs + 200 * MS, tokens: 8, read: 2 }] });
 const fat = (r: RequestRecord) => {
@@ -403,6 +405,62 @@ const CASES: readonly RuleCase[] = [
     samples: (s) => (s.atNs === 100 * S ? { enforcedLimitMw: 349_999 } : {}),
   },
   { name: 'no limit read', rule: 'V16', code: 'no_evidence', samples: () => ({ enforcedLimitMw: Number.NaN }) },
+  { name: 'settings as found unknown', rule: 'V16', code: 'no_evidence', facts: control({ defaults: null }) },
+  {
+    name: 'an application clock that moved in one sample',
+    rule: 'V16',
+    code: 'default_drift',
+    samples: (s) => (s.atNs === 100 * S ? { applicationSmMhz: 1410 } : {}),
+  },
+  {
+    name: 'the application clock of an arm that locks the clock',
+    rule: 'V16',
+    code: null,
+    facts: LOCK,
+    samples: () => ({ applicationSmMhz: 1410, boostMaxMhz: 1410 }),
+  },
+  {
+    name: 'the limit of an arm that locks the clock',
+    rule: 'V16',
+    code: 'default_drift',
+    facts: LOCK,
+    samples: () => ({ enforcedLimitMw: 300_000 }),
+  },
+  {
+    name: 'the limit of an arm that caps the power',
+    rule: 'V16',
+    code: null,
+    facts: CAP,
+    samples: () => ({ enforcedLimitMw: 210_000 }),
+  },
+  {
+    name: 'the boost maximum of an arm that caps the power',
+    rule: 'V16',
+    code: 'default_drift',
+    facts: CAP,
+    samples: () => ({ boostMaxMhz: 1980 }),
+  },
+  { name: 'persistence switched off', rule: 'V16', code: 'default_drift', samples: () => ({ persistence: 0 }) },
+  {
+    name: 'a memory clock that the arm does not set',
+    rule: 'V16',
+    code: 'default_drift',
+    facts: (facts) => CAP(LOCK(facts)),
+    samples: () => ({ applicationMemMhz: 5000 }),
+  },
+  {
+    name: 'settings that the board never told',
+    rule: 'V16',
+    code: null,
+    facts: found({ applicationSmMhz: null, boostMaxMhz: null }),
+    samples: () => ({ applicationSmMhz: Number.NaN, boostMaxMhz: Number.NaN }),
+  },
+  {
+    name: 'a setting that the board tells only now',
+    rule: 'V16',
+    code: 'default_drift',
+    facts: found({ boostMaxMhz: null }),
+  },
   { name: 'a prefix hit', rule: 'V17', code: 'prefix_hits', facts: endCounters({ [VLLM_METRICS.prefixHits]: 1 }) },
   {
     name: 'a prefix hit in a prompt file',

@@ -1,6 +1,12 @@
-import { describe, expect, test } from 'vitest';
-import { planControls } from '../../src/gpu/control.ts';
-import type { GpuLimits } from '../../src/gpu/device.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { planControls, probeControl, refuseImpossibleArms } from '../../src/gpu/control.ts';
+import type { GpuDevice, GpuLimits } from '../../src/gpu/device.ts';
+import { placeHere } from '../../src/gpu/nvml/place.ts';
+import { openGpu } from '../../src/gpu/open.ts';
+import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
+import { buildNvmlStub } from '../support/nvml-stub/build.ts';
+
+const stub = buildNvmlStub();
 
 const limits: GpuLimits = {
   defaultLimitW: 350,
@@ -58,5 +64,90 @@ describe('planned controls', () => {
     expect(() => planControls({ ...arm, lockSmClock: { mhz: 1000 } }, { limits: silent })).toThrow(
       expect.objectContaining({ code: 'control_level' }),
     );
+  });
+});
+
+describe('whether the levers may be used', () => {
+  const arms = [
+    { ...arm, lockSmClock: { fraction: 0.5 } },
+    { ...arm, id: 'cap200', powerCapW: 200 },
+    { ...arm, id: 'base' },
+  ];
+  let gpu: TestGpu;
+  const devices: GpuDevice[] = [];
+  beforeAll(async () => {
+    gpu = await startTestGpu();
+    process.env['TOKBENCH_SIM_GPU_SOCKET'] = gpu.socketPath;
+  });
+  beforeEach(() => gpu.send('fault', { name: 'clear' }));
+  afterEach(async () => {
+    for (const device of devices.splice(0)) await device.close();
+  });
+  afterAll(async () => {
+    delete process.env['TOKBENCH_SIM_GPU_SOCKET'];
+    await gpu.stop();
+  });
+
+  const doors = ['simulated', ...(stub.path === null ? [] : ['nvml'])] as const;
+  const open = async (door: string): Promise<GpuDevice> => {
+    const device = await openGpu(
+      door === 'nvml'
+        ? { kind: 'nvml', uuid: null, libraryPath: stub.path }
+        : { kind: 'simulated', socketPath: gpu.socketPath },
+    );
+    devices.push(device);
+    return device;
+  };
+
+  test.each(doors)('a board that takes its own limit again allows both (%s)', async (door) => {
+    const device = await open(door);
+    await gpu.send('set_limit', { mw: 300_000 });
+    await expect(refuseImpossibleArms(arms, device)).resolves.toBeUndefined();
+    expect(await gpu.send('state')).toMatchObject({ limit_mw: '300000', locked_max_mhz: '0' });
+    await gpu.send('set_limit', { mw: 350_000 });
+  });
+
+  test.each(doors)('NO_PERMISSION refuses both arms by name, with what to do (%s)', async (door) => {
+    const device = await open(door);
+    await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 4 });
+    await expect(refuseImpossibleArms(arms, device)).rejects.toMatchObject({
+      code: 'control_not_permitted',
+      exitCode: 3,
+      message: expect.stringMatching(/'lock70' locks the clock.*NO_PERMISSION.*'cap200' caps the power.*NO_PERMISSION/),
+      advice: expect.stringMatching(/root/),
+    });
+  });
+
+  test.each(doors)('a board without a limit to set refuses the cap; rights decide over the lock (%s)', async (door) => {
+    const device = await open(door);
+    await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 3 });
+    const { lock, cap } = await probeControl(device);
+    expect(cap).toMatch(/NOT_SUPPORTED/);
+    expect(lock).toBe(placeHere().hasSysAdmin ? null : 'this process lacks CAP_SYS_ADMIN');
+  });
+
+  test('a lost board is an error, not an answer', async () => {
+    const device = await open('simulated');
+    await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 15 });
+    await expect(probeControl(device)).rejects.toMatchObject({ code: 'nvml_gpu_is_lost' });
+  });
+
+  test('arms without levers ask nothing of the board', async () => {
+    const device = await open('simulated');
+    await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 4 });
+    await expect(refuseImpossibleArms([{ ...arm, id: 'base' }], device)).resolves.toBeUndefined();
+  });
+
+  test('every refused level is named at once', async () => {
+    const device = await open('simulated');
+    const wrong = [
+      { ...arm, lockSmClock: { mhz: 9000 } },
+      { ...arm, id: 'cap20', powerCapW: 20 },
+      { ...arm, id: 'cap400', powerCapW: 400 },
+    ];
+    await expect(refuseImpossibleArms(wrong, device)).rejects.toMatchObject({
+      code: 'control_level',
+      message: expect.stringMatching(/'lock70'.*9000 MHz.*'cap20'.*20 W.*'cap400'.*400 W/),
+    });
   });
 });
