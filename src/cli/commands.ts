@@ -61,6 +61,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/probe.ts'),
   },
   {
+    name: 'doctor',
+    summary: 'what earlier runs left on this machine, and what to do about it; changes nothing',
+    group: 'main',
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
     name: 'restore',
     summary: 'undo what a killed run left on this machine: clocks, limits, servers',
     group: 'main',

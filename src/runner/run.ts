@@ -19,7 +19,7 @@ import { credentialsOf } from '../engines/credentials.ts';
 import { refuseImpossibleArms } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
-import { findStaleJournal } from '../gpu/guard/stale.ts';
+import { findRefusingJournal } from '../gpu/guard/stale.ts';
 import type { LoadOptions } from '../loadgen/load.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
@@ -32,7 +32,7 @@ import { runLaunch } from './launch.ts';
 import { planRun, planSeconds, type RunPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
 import { PromptShelf } from './prompt-shelf.ts';
-import { stateDir } from './state-dir.ts';
+import { otherStateDirs, stateDir } from './state-dir.ts';
 
 export interface RunOptions {
   readonly experiment: Experiment;
@@ -238,7 +238,7 @@ async function finish(
 
 /** A machine that a killed run left changed is judged only after `restore`. */
 function refuseStaleJournal(): void {
-  const stale = findStaleJournal(stateDir());
+  const stale = findRefusingJournal(stateDir(), otherStateDirs());
   if (!stale) return;
   throw new RefusedError('stale_journal', `${stale.reason} (journal ${stale.path})`, {
     advice: "Run 'tokbench restore' first: it undoes what the journal lists and says how it went.",

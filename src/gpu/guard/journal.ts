@@ -87,7 +87,9 @@ function journalError(path: string, cause: unknown): EnvironmentError {
 export function writeJournal(path: string, journal: Journal): void {
   const temporary = `${path}.tmp`;
   try {
-    const file = openSync(temporary, 'w', 0o600);
+    // Never through a link that somebody else laid there.
+    rmSync(temporary, { force: true });
+    const file = openSync(temporary, 'wx', 0o600);
     try {
       writeSync(file, toJson(journal));
       fsyncSync(file);

@@ -2,7 +2,7 @@
 
 import { sleep } from '../../core/index.ts';
 import type { EngineMark } from './journal.ts';
-import { hasVariable, livingProcesses, type ProcessFacts } from './proc.ts';
+import { hasVariable, isSameProcess, livingProcesses, ownerOf, type ProcessFacts } from './proc.ts';
 
 /** The environment variable that marks every process of an engine. */
 export const RUN_TAG = 'TOKBENCH_RUN';
@@ -12,6 +12,14 @@ const TRY_EVERY_MS = 200;
 export interface KillReport {
   readonly killed: readonly number[];
   readonly survivors: readonly number[];
+}
+
+/** What a killer never goes beyond. */
+export interface KillBounds {
+  /** Pids that are never touched: ourselves and the runner. */
+  readonly spare: ReadonlySet<number>;
+  /** Only processes of this user: another user's journal must not aim our rights at others. Null: anybody's. */
+  readonly onlyUid: number | null;
 }
 
 type RunningMark = Extract<EngineMark, { state: 'running' }>;
@@ -28,8 +36,9 @@ export function groupMembers(mark: RunningMark, table: readonly ProcessFacts[]):
   return table.filter((facts) => (facts.group === pgid || facts.session === pgid) && notOlder(facts));
 }
 
-function membersOf(mark: EngineMark, runId: string, spare: ReadonlySet<number>): ProcessFacts[] {
-  const table = livingProcesses().filter((facts) => !spare.has(facts.pid));
+function membersOf(mark: EngineMark, runId: string, { spare, onlyUid }: KillBounds): ProcessFacts[] {
+  const mayKill = ({ pid }: ProcessFacts) => !spare.has(pid) && (onlyUid === null || ownerOf(pid) === onlyUid);
+  const table = livingProcesses().filter(mayKill);
   const inGroup = new Set(mark.state === 'running' ? groupMembers(mark, table).map((facts) => facts.pid) : []);
   return table.filter((facts) => inGroup.has(facts.pid) || hasVariable(facts.pid, RUN_TAG, runId));
 }
@@ -45,20 +54,32 @@ function kill(pid: number): void {
 
 /**
  * SIGKILL for the engine's group and for every tagged process, repeated until none is left (5 tries, 200 ms apart).
- * @param spare pids that are never touched: ourselves and the runner
  */
-export async function killEngine(mark: EngineMark, runId: string, spare: ReadonlySet<number>): Promise<KillReport> {
+export async function killEngine(mark: EngineMark, runId: string, bounds: KillBounds): Promise<KillReport> {
   const killed = new Set<number>();
-  if (mark.state === 'running' && livingProcesses().length === 0) kill(-mark.pgid);
-  let members = membersOf(mark, runId, spare);
+  const asGroup = mark.state === 'running' && bounds.onlyUid === null ? mark.pgid : null;
+  if (asGroup !== null && livingProcesses().length === 0) kill(-asGroup);
+  let members = membersOf(mark, runId, bounds);
   for (let attempt = 0; attempt < TRIES && members.length > 0; attempt += 1) {
     for (const { pid, group } of members) {
-      if (mark.state === 'running' && group === mark.pgid) kill(-mark.pgid);
+      if (group === asGroup) kill(-group);
       kill(pid);
       killed.add(pid);
     }
     await sleep(TRY_EVERY_MS);
-    members = membersOf(mark, runId, spare);
+    members = membersOf(mark, runId, bounds);
   }
   return { killed: [...killed], survivors: members.map((facts) => facts.pid) };
+}
+
+/** SIGKILL for processes that were seen by pid and start time; another process with such a pid is left alone. */
+export async function killOrphans(
+  orphans: readonly { readonly pid: number; readonly startTime: string }[],
+): Promise<void> {
+  for (let attempt = 0; attempt < TRIES; attempt += 1) {
+    const alive = orphans.filter(isSameProcess);
+    if (alive.length === 0) return;
+    for (const { pid } of alive) kill(pid);
+    await sleep(TRY_EVERY_MS);
+  }
 }

@@ -1,6 +1,6 @@
 // What /proc tells about processes, for killers that must hit the right ones. Without /proc every answer is "unknown".
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 export interface ProcessFacts {
   readonly pid: number;
@@ -46,6 +46,11 @@ export function livingProcesses(): ProcessFacts[] {
 /** True when the process was started with exactly `name=value`; one that may not be read: false. */
 export function hasVariable(pid: number, name: string, value: string): boolean {
   return readText(`/proc/${pid}/environ`)?.split('\0').includes(`${name}=${value}`) ?? false;
+}
+
+/** The user who runs a process; null when there is none, or no /proc. */
+export function ownerOf(pid: number): number | null {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid ?? null;
 }
 
 /** Identity of this boot; null where /proc is missing. Locks and limits do not survive a reboot. */

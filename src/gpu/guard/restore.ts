@@ -14,12 +14,17 @@ export interface RestoreRequest {
   readonly reason: string;
   /** A device that is open already; it is left open. Null: opened and closed here when it is needed. */
   readonly device: GpuDevice | null;
+  /** Set for another user's journal: only that user's processes are killed. */
+  readonly onlyUid?: number;
 }
 
 /** Kills the engine that the journal names (never the runner nor the caller), puts the levers back, and tells how it went. */
 export async function restoreAll(journal: Journal, request: RestoreRequest): Promise<RestoreReport> {
   const spare = new Set([process.pid, journal.runner.pid]);
-  const kills = journal.engine === null ? NOBODY : await killEngine(journal.engine, journal.runId, spare);
+  const kills =
+    journal.engine === null
+      ? NOBODY
+      : await killEngine(journal.engine, journal.runId, { spare, onlyUid: request.onlyUid ?? null });
   return reportOf(request, kills, await withDevice(journal, request.device));
 }
 

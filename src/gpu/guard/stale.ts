@@ -1,53 +1,90 @@
-// Finds a journal whose runner and watchdog are both dead while something that it names may still be in force.
+// What the journals on this machine mean now: still in use, undone, of an earlier boot, or stale with something in force.
 
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../core/index.ts';
 import { isJournalName, isOpen, type Journal, readJournal } from './journal.ts';
 import { bootId, isSameProcess } from './proc.ts';
 
-export interface StaleJournal {
+/**
+ * `stale`: runner and watchdog are dead while something may still be in force. `in_use`: one of them lives.
+ * `undone`: restored, or nothing was changed. `earlier_boot`: the reboot undid locks, limits and processes.
+ */
+export type JournalState = 'stale' | 'in_use' | 'undone' | 'earlier_boot' | 'unreadable';
+
+export interface FoundJournal {
   readonly path: string;
-  /** Null when the file cannot be understood. */
+  /** Null when the file cannot be read or understood. */
   readonly journal: Journal | null;
-  /** One sentence: what may still be in force. */
+  readonly state: JournalState;
+  /** One sentence: what may still be in force, or why that is not known. */
   readonly reason: string;
+  /** Owner of the file; null when it went away meanwhile. */
+  readonly ownerUid: number | null;
+}
+
+export type StaleJournal = Pick<FoundJournal, 'path' | 'journal' | 'reason'>;
+
+/** Every journal of the folders, by folder and name. A folder that is missing or may not be listed has none. */
+export function inspectJournals(folders: readonly string[]): FoundJournal[] {
+  return folders.flatMap((folder) => journalNames(folder).flatMap((name) => inspect(join(folder, name)) ?? []));
+}
+
+/** The first journal of the folder that is stale or cannot be read, or null. */
+export function findStaleJournal(folder: string): StaleJournal | null {
+  return inspectJournals([folder]).find(({ state }) => state === 'stale' || state === 'unreadable') ?? null;
 }
 
 /**
- * The first stale journal of the folder, or null. Not stale: one that was restored or has nothing to undo, one whose runner
- * or watchdog still lives, and one of an earlier boot (a reboot undoes locks, limits and processes).
+ * The first journal for which nothing may touch the board: any stale or unreadable one of our own folder, and a stale
+ * one of another user's that names a real board's lever.
  */
-export function findStaleJournal(journalDir: string): StaleJournal | null {
-  for (const name of journalNames(journalDir)) {
-    const path = join(journalDir, name);
-    try {
-      const journal = readJournal(path);
-      if (journal && isStale(journal)) return { path, journal, reason: describe(journal) };
-    } catch (error) {
-      return { path, journal: null, reason: `the journal cannot be read: ${messageOf(error)}` };
-    }
-  }
-  return null;
+export function findRefusingJournal(own: string, others: readonly string[]): StaleJournal | null {
+  return findStaleJournal(own) ?? inspectJournals(others).find(touchesRealBoard) ?? null;
 }
 
-function journalNames(journalDir: string): string[] {
+const touchesRealBoard = ({ state, journal }: FoundJournal): boolean =>
+  state === 'stale' && journal?.address?.kind === 'nvml' && journal.changes.length > 0;
+
+function journalNames(folder: string): string[] {
   try {
-    return readdirSync(journalDir).filter(isJournalName).sort();
+    return readdirSync(folder).filter(isJournalName).sort();
   } catch {
     return [];
   }
 }
 
-function isStale(journal: Journal): boolean {
-  if (!isOpen(journal)) return false;
-  const now = bootId();
-  if (journal.bootId !== null && now !== null && journal.bootId !== now) return false;
-  return ![journal.runner, journal.watchdog].some((who) => who !== null && isSameProcess(who));
+function inspect(path: string): FoundJournal | null {
+  const ownerUid = statSync(path, { throwIfNoEntry: false })?.uid ?? null;
+  try {
+    const journal = readJournal(path);
+    return journal && { path, journal, ownerUid, ...stateOf(journal) };
+  } catch (error) {
+    return {
+      path,
+      journal: null,
+      ownerUid,
+      state: 'unreadable',
+      reason: `the journal cannot be read: ${messageOf(error)}`,
+    };
+  }
 }
 
-function describe(journal: Journal): string {
+function stateOf(journal: Journal): Pick<FoundJournal, 'state' | 'reason'> {
+  const { runId, runner, watchdog, restored } = journal;
+  const alive = [runner, watchdog].filter((who) => who !== null && isSameProcess(who));
+  if (alive.length > 0) return { state: 'in_use', reason: `run ${runId} goes on` };
+  if (restored !== null) return { state: 'undone', reason: `run ${runId} was undone by the ${restored.report.by}` };
+  if (!isOpen(journal)) return { state: 'undone', reason: `run ${runId} left nothing behind` };
+  const now = bootId();
+  if (journal.bootId !== null && now !== null && journal.bootId !== now) {
+    return { state: 'earlier_boot', reason: `run ${runId} ended with a reboot, which undid ${leftBy(journal)}` };
+  }
+  return { state: 'stale', reason: `run ${runId} ended without undoing: ${leftBy(journal)}` };
+}
+
+function leftBy(journal: Journal): string {
   const levers = journal.changes.map(({ lever, value }) => `${lever} = ${value}`);
   const engine = journal.engine === null ? [] : ['an engine process'];
-  return `run ${journal.runId} ended without undoing: ${[...levers, ...engine].join(', ')}`;
+  return [...levers, ...engine].join(', ');
 }

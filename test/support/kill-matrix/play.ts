@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOpen, type Journal, readJournal } from '../../../src/gpu/guard/journal.ts';
+import { groupMembers } from '../../../src/gpu/guard/kill.ts';
 import { isSameProcess, livingProcesses, processFacts } from '../../../src/gpu/guard/proc.ts';
 import { experimentText } from '../../runner/support/config.ts';
 import { processesWith, QUICK, type Scene, type Started, scene, tokbench } from '../../runner/support/harness.ts';
@@ -77,6 +78,20 @@ function journalOf(at: Scene): { readonly path: string; readonly journal: Journa
   return journal && { path, journal };
 }
 
+interface Memory {
+  last(): ReturnType<typeof journalOf>;
+  end(): void;
+}
+
+/** The newest journal seen: a run that is just ending has removed its own while its watchdog still lives. */
+function remember(at: Scene): Memory {
+  let last: ReturnType<typeof journalOf> = null;
+  const timer = setInterval(() => {
+    last = journalOf(at) ?? last;
+  }, POLL_MS);
+  return { last: () => last, end: () => clearInterval(timer) };
+}
+
 const lever = (name: string) => (journal: Journal) => journal.changes.some((change) => change.lever === name);
 
 /** Resolves when what the kill is aimed at begins, false when the run ended before. */
@@ -136,7 +151,7 @@ function strike({ target }: Instant, run: Started, journal: Journal | null): boo
   }
   const watched = watchdog !== null && isSameProcess(watchdog) && process.kill(watchdog.pid, 'SIGKILL');
   if (target === 'watchdog') return watched;
-  return alive && child.kill('SIGKILL') && watched;
+  return (alive && child.kill('SIGKILL')) || watched;
 }
 
 async function isUntouched(gpu: TestGpu): Promise<boolean> {
@@ -146,13 +161,14 @@ async function isUntouched(gpu: TestGpu): Promise<boolean> {
 
 function servers(runId: string, journal: Journal | null): number[] {
   const engine = journal?.engine;
-  const group =
-    engine?.state === 'running'
-      ? livingProcesses().filter(
-          ({ group: own, startTime }) => own === engine.pgid && BigInt(startTime) >= BigInt(engine.startTime ?? 0),
-        )
-      : [];
+  const group = engine?.state === 'running' ? groupMembers(engine, livingProcesses()) : [];
   return [...new Set([...processesWith('TOKBENCH_RUN', runId), ...group.map(({ pid }) => pid)])];
+}
+
+/** For a person who has to find out why. */
+async function whatIsLeft(gpu: TestGpu, runId: string | null, journal: Journal | null): Promise<string> {
+  const state = JSON.stringify(await gpu.send('state'));
+  return `${state}, servers ${runId === null ? 'unknown' : servers(runId, journal).join(', ')}`;
 }
 
 const runIdOf = (path: string): string => /guard-(.*)\.json$/.exec(path)![1]!;
@@ -167,24 +183,29 @@ export async function play(instant: Instant, door: Door): Promise<Outcome> {
   const verb = slowed[instant.aim as keyof typeof slowed];
   if (verb) await gpu.send('fault', { name: 'slow', verb, ms: SLOW_CALL_MS });
   const run = tokbench(['run', at.config, '--out', at.dir, ...QUICK], env);
+  const memory = remember(at);
   try {
     if (await aimed(at, instant, run)) await pause(instant.delayMs);
-    return await judged(at, gpu, run, instant, door, env);
+    return await judged({ at, gpu, run, instant, door, env, memory });
   } finally {
+    memory.end();
     await cleared(at, env, run);
     await gpu.stop();
   }
 }
 
-async function judged(
-  at: Scene,
-  gpu: TestGpu,
-  run: Started,
-  instant: Instant,
-  door: Door,
-  env: NodeJS.ProcessEnv,
-): Promise<Outcome> {
-  const before = journalOf(at);
+interface Case {
+  readonly at: Scene;
+  readonly gpu: TestGpu;
+  readonly run: Started;
+  readonly instant: Instant;
+  readonly door: Door;
+  readonly env: NodeJS.ProcessEnv;
+  readonly memory: Memory;
+}
+
+async function judged({ at, gpu, run, instant, door, env, memory }: Case): Promise<Outcome> {
+  const before = journalOf(at) ?? memory.last();
   const struckAtMs = performance.now();
   const struck = strike(instant, run, before?.journal ?? null);
   const insideWrite = readdirSync(stateOf(at)).some((name) => name.endsWith('.json.tmp'));
@@ -206,7 +227,7 @@ async function judged(
   if (safeAfterMs === null) faults.push('not safe within 30 s');
   const { code, stderr } = await run.ended;
   await until(async () => before?.journal.watchdog == null || !isSameProcess(before.journal.watchdog), struckAtMs);
-  if (!(await safe())) faults.push('not safe at the end');
+  if (!(await safe())) faults.push(`not safe at the end: ${await whatIsLeft(gpu, runId, before?.journal ?? null)}`);
   const verified = await tokbench(['verify', at.dir], at.env).ended;
   if (verified.code !== 0) faults.push(`verify ${verified.code}: ${verified.stderr.trim()} ${verified.stdout.trim()}`);
   const expected: Readonly<Record<Instant['target'], readonly (number | null)[]>> = {

@@ -42,7 +42,9 @@ function rowOf(own: readonly Outcome[]): string[] {
     String(count(({ struck }) => struck)),
     String(count(({ insideWrite }) => insideWrite)),
     String(count(({ lockedAtKill, cappedAtKill }) => lockedAtKill || cappedAtKill)),
-    String(count(({ faults, safeAfterMs }) => safeAfterMs !== null && !faults.includes('not safe at the end'))),
+    String(
+      count(({ faults, safeAfterMs }) => safeAfterMs !== null && !faults.some((fault) => fault.startsWith('not safe'))),
+    ),
     String(count(({ faults }) => faults.some((fault) => fault.startsWith('not safe')))),
     (Math.max(...safe) / 1000).toFixed(1),
     target === 'both' ? `${open.filter(({ refused, restored }) => refused && restored).length} of ${open.length}` : '-',
