@@ -1,6 +1,6 @@
 // Everything that one cell's file says in numbers: its own section of the report.
 
-import { type LatencySummary, offerText } from '../../core/index.ts';
+import { type CapBinding, type LatencySummary, offerText } from '../../core/index.ts';
 import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
 import { energyAbsent } from '../words.ts';
@@ -132,6 +132,36 @@ function controlPairs(view: CellView): Pair[] {
   ];
 }
 
+/** What the samples say of clocks, reasons and limits inside the window. */
+function boardPairs(view: CellView): Pair[] {
+  const { board } = view.cell;
+  if (board === null) return [];
+  const { busySmClock: clock, busySamples, reasonShares, capBinding, enforcedLimitW: limit } = board;
+  const reasons = Object.entries(reasonShares).map(([name, share]) => `${name} ${percent(share)}`);
+  return [
+    [
+      'SM clock while busy',
+      clock === null
+        ? NOT_DEFINED
+        : `median ${setting(clock.p50Mhz)}, p5 to p95 ${setting(clock.p5Mhz)} to ${setting(clock.p95Mhz)}, all ${setting(clock.minMhz)} to ${setting(clock.maxMhz)} MHz; ${count(busySamples)} samples`,
+    ],
+    ['clock event reasons, share of samples', reasons.length === 0 ? 'none' : reasons.join(', ')],
+    [
+      'power limit held the clock down',
+      `${bound(capBinding.prefill)} with a request waiting for its first token, ${bound(capBinding.decode)} with tokens alone`,
+    ],
+    [
+      'enforced limit',
+      limit === null
+        ? NOT_DEFINED
+        : `${setting(limit.start)} W at the start, ${setting(limit.end)} W at the end, ${setting(limit.min)} to ${setting(limit.max)} W between`,
+    ],
+  ];
+}
+
+const bound = ({ samples, bindingShare }: CapBinding): string =>
+  bindingShare === null ? 'no sample' : `${percent(bindingShare)} of ${count(samples)} samples`;
+
 function costPairs(view: CellView): Pair[] {
   const { cost } = view.cell.metrics;
   if (cost === null) return [];
@@ -146,7 +176,7 @@ function costPairs(view: CellView): Pair[] {
 
 /** What the cell measured beside latency, as pairs. */
 export function numbersTable(view: CellView): Table {
-  const control = view.cell.gpu.kind === 'none' ? [] : controlPairs(view);
+  const control = view.cell.gpu.kind === 'none' ? [] : [...controlPairs(view), ...boardPairs(view)];
   const pairs = [...workPairs(view), ...energyPairs(view), ...control, ...costPairs(view)];
   return {
     title: 'Work and energy',
