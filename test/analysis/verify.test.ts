@@ -312,6 +312,21 @@ describe('verify', () => {
       'control.targetLockMhz',
     ],
     [
+      'a limit that the samples do not show',
+      { cell: (f) => ({ ...f, board: { ...f.board!, enforcedLimitW: { start: 350, end: 350, min: 349, max: 350 } } }) },
+      'board.enforcedLimitW.min',
+    ],
+    [
+      'a power limit said never to have held the clock down',
+      {
+        cell: (f) => ({
+          ...f,
+          board: { ...f.board!, capBinding: { ...f.board!.capBinding, decode: { samples: 1, bindingShare: 0 } } },
+        }),
+      },
+      'board.capBinding.decode.samples',
+    ],
+    [
       'an idle power made up',
       { launch: (f) => ({ ...f, idleLoaded: { ...f.idleLoaded!, meanW: 80 } }) },
       'idleLoaded.meanW',
@@ -348,6 +363,16 @@ describe('verify', () => {
     expect(report.problems).toEqual([]);
     expect(report).toMatchObject({ status: 'interrupted', cellsChecked: 1 });
     expect(report.notes.join('\n')).toContain('launch.json was never written');
+  });
+
+  test('a run killed after its cell holds, although launch.json was written ahead of it', async () => {
+    const ahead = (file: LaunchFile) => ({
+      ...file,
+      status: 'interrupted' as const,
+      anchors: { ...file.anchors, end: ANCHOR(20 * S) },
+    });
+    const report = await verifyRun(await writeRun({ end: 'killed', launch: ahead }));
+    expect(report).toMatchObject({ status: 'interrupted', problems: [] });
   });
 
   test('a stopped run holds as interrupted', async () => {
