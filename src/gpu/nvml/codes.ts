@@ -136,7 +136,7 @@ function adviceFor(code: number, place: Place): string {
 }
 
 /** What a person can do to be allowed to change a board's settings. */
-function permissionAdvice(place: Place): string {
+export function permissionAdvice(place: Place): string {
   if (place.kind === 'gvisor')
     return 'gVisor lets nobody change the board: run outside the sandbox, or leave power control out.';
   if (place.kind === 'container')
