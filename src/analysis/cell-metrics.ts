@@ -69,6 +69,7 @@ function energyMetrics(energy: WindowEnergy, parts: MetricParts): EnergyMetrics 
   const { energyJ, boundJ } = energy;
   const per = (joules: number | undefined, tokens: number) =>
     joules === undefined || unverified || tokens === 0 ? null : joules / tokens;
+  const allTokens = counts.promptTokensByRequest + counts.tokensByRequest;
   const marginal = positive(energyAboveIdle(energy, counts.windowS, idleLoaded));
   const aboveBare = positive(energyAboveIdle(energy, counts.windowS, idleBare));
   return {
@@ -78,13 +79,18 @@ function energyMetrics(energy: WindowEnergy, parts: MetricParts): EnergyMetrics 
     jPerToken: per(energyJ, counts.tokens),
     jPerTokenBound: per(boundJ, counts.tokens),
     jPerGoodToken: per(energyJ, counts.goodTokens),
+    jPerGoodTokenBound: per(boundJ, counts.goodTokens),
     goodTokensPerJoule: unverified || energyJ <= 0 ? null : counts.goodTokens / energyJ,
-    jPerTotalToken: per(energyJ, counts.promptTokensByRequest + counts.tokensByRequest),
+    jPerTotalToken: per(energyJ, allTokens),
+    jPerTotalTokenBound: per(boundJ, allTokens),
     marginalJPerToken: per(marginal?.energyJ, counts.tokens),
     marginalJPerTokenBound: per(marginal?.boundJ, counts.tokens),
     aboveBareJPerToken: per(aboveBare?.energyJ, counts.tokens),
+    aboveBareJPerTokenBound: per(aboveBare?.boundJ, counts.tokens),
     idleLoadedW: idleLoaded?.meanW ?? null,
+    idleLoadedBoundW: idleLoaded?.boundW ?? null,
     idleBareW: idleBare?.meanW ?? null,
+    idleBareBoundW: idleBare?.boundW ?? null,
   };
 }
 

@@ -13,7 +13,7 @@ import type {
 } from '../core/index.ts';
 import { boardEvidence } from './board-evidence.ts';
 import { cellMetrics } from './cell-metrics.ts';
-import { achievedSmClockMhz, energyForbiddenBy, gpuWindow, windowEnergy } from './gpu-window.ts';
+import { achievedSmClockMhz, energyForbiddenBy, gpuWindows, totalEnergy } from './gpu-window.ts';
 import { meanInFlight, pooledTpotMs } from './in-flight.ts';
 import { labelsOf } from './labels.ts';
 import { recoveryS } from './recovery.ts';
@@ -52,8 +52,10 @@ export function assessCell(input: CellEvidence): CellAssessment {
   const requests = measureRequests(input.requests, facts.slo);
   const counts = windowCounts(requests, window);
   const latencies = windowLatencies(requests, window);
-  const gpu = gpuWindow(input.gpu, window, facts.gpu);
-  const energy = windowEnergy(gpu);
+  const boards = gpuWindows(input.gpu, window, facts.gpu);
+  const gpu = boards?.[0] ?? null;
+  const refused = facts.gpu.counter?.refused?.code ?? null;
+  const energy = refused === null ? totalEnergy(boards) : null;
   const arrivals = arrivalRows(input.requests, window);
   const unverified = countsUnverified(input.requests);
   const metrics = cellMetrics({
@@ -66,7 +68,7 @@ export function assessCell(input: CellEvidence): CellAssessment {
       recoveryS: recoveryS(facts.load, facts.phases, requests),
     },
     energy,
-    energyReason: energyReason(facts.gpu, energy, energyForbiddenBy(gpu)),
+    energyReason: energyReason(facts.gpu, energy, refused ?? energyForbiddenBy(boards)),
     idleLoaded,
     idleBare,
     achievedSmClockMhz: achievedSmClockMhz(gpu),
@@ -81,6 +83,7 @@ export function assessCell(input: CellEvidence): CellAssessment {
     meanInFlight: metrics.meanInFlight,
     scrapes: input.metrics,
     gpu,
+    boards: boards ?? [],
     energy,
   };
   const rules = evaluateRules(ruleInput);

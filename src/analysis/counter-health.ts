@@ -2,21 +2,27 @@
 
 import type { Interval, Ns } from '../core/index.ts';
 import { type ChangePoint, type CounterSeries, changePoints, lastAtOrBelow } from './counter.ts';
-import { COVERED_PERIODS } from './sampler-quality.ts';
+import { COVERED_PERIODS, MAX_GAP_NS } from './sampler-quality.ts';
 
 export interface CounterHealth {
   /** Change points stamped inside the window. */
   readonly changePoints: number;
   /** Longest stretch that touches the window in which the counter was watched without a pause and did not change. */
   readonly longestStallNs: Ns;
-  /** Highest mean power between two change points 1 s or more apart; null when there are none. */
+  /** Highest mean power between two change points 1 s (of a slow counter: 3 ticks) or more apart; null without such. */
   readonly maxSpanPowerW: number | null;
 }
 
-const SPAN_NS = 1_000_000_000;
-
-/** @param periodNs h of METHOD 1.9: pauses above three of them end a stretch */
-export function counterHealth(series: CounterSeries, window: Interval, periodNs: Ns): CounterHealth {
+/**
+ * @param periodNs h of METHOD 1.9: pauses above three of them end a stretch
+ * @param spanNs shortest span whose mean power is judged
+ */
+export function counterHealth(
+  series: CounterSeries,
+  window: Interval,
+  periodNs: Ns,
+  spanNs: Ns = MAX_GAP_NS,
+): CounterHealth {
   const points = changePoints(series);
   const first = lastAtOrBelow(points.length, (k) => points[k]!.atNs, window.startNs);
   const last = lastAtOrBelow(points.length, (k) => points[k]!.atNs, window.endNs);
@@ -24,7 +30,7 @@ export function counterHealth(series: CounterSeries, window: Interval, periodNs:
   return {
     changePoints: around.filter((p) => p.atNs >= window.startNs && p.atNs < window.endNs).length,
     longestStallNs: longestStallNs(series, window, periodNs),
-    maxSpanPowerW: maxSpanPowerW(around),
+    maxSpanPowerW: maxSpanPowerW(around, spanNs),
   };
 }
 
@@ -41,16 +47,16 @@ function longestStallNs({ atNs, energyMj }: CounterSeries, window: Interval, per
   return longestNs;
 }
 
-/** Spans of 1 s up to the first change point beyond 2 s: every longer span is made of such. */
-function maxSpanPowerW(points: readonly ChangePoint[]): number | null {
+/** Spans of `shortestNs` up to the first change point beyond twice that: every longer span is made of such. */
+function maxSpanPowerW(points: readonly ChangePoint[], shortestNs: Ns): number | null {
   let maxW: number | null = null;
   for (let from = 0; from < points.length; from++) {
     for (let to = from + 1; to < points.length; to++) {
       const spanNs = points[to]!.atNs - points[from]!.atNs;
-      if (spanNs < SPAN_NS) continue;
+      if (spanNs < shortestNs) continue;
       const powerW = ((points[to]!.energyMj - points[from]!.energyMj) / spanNs) * 1e6;
       maxW = Math.max(maxW ?? 0, powerW);
-      if (spanNs >= 2 * SPAN_NS) break;
+      if (spanNs >= 2 * shortestNs) break;
     }
   }
   return maxW;

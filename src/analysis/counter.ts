@@ -28,14 +28,17 @@ export function counterSeries(samples: GpuSampleTable): CounterSeries {
   return { atNs: pick(samples.atNs), callNs: pick(samples.callNs), energyMj: pick(samples.energyMj) };
 }
 
-/** Change points: (t_k, c_k, s_k = t_k - t_(k-1) + duration of call k-1). The first reading is never one. */
-export function changePoints(series: CounterSeries): ChangePoint[] {
+/**
+ * Change points: (t_k, c_k, s_k = t_k - t_(k-1) + duration of call k-1). The first reading is never one.
+ * @param cacheNs added to every s_k: a value may have lain in a cache for so long before it was read
+ */
+export function changePoints(series: CounterSeries, cacheNs: Ns = 0): ChangePoint[] {
   const { atNs, callNs, energyMj } = series;
   const points: ChangePoint[] = [];
   for (let at = 1; at < atNs.length; at++) {
     if (!(energyMj[at]! > energyMj[at - 1]!)) continue;
     const before = callNs[at - 1]!;
-    const stalenessNs = atNs[at]! - atNs[at - 1]! + (Number.isNaN(before) ? 0 : before);
+    const stalenessNs = atNs[at]! - atNs[at - 1]! + (Number.isNaN(before) ? 0 : before) + cacheNs;
     points.push({ at, atNs: atNs[at]!, energyMj: energyMj[at]!, stalenessNs });
   }
   return points;

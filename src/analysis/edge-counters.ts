@@ -1,7 +1,7 @@
 // The counters of a server at one edge of a load, out of the raw text of a scrape.
 
 import { type MetricNames, PROCESS_START_METRIC } from '../core/index.ts';
-import { parsePrometheus, sumSeries } from './prometheus.ts';
+import { parsePrometheus, sumSeries } from '../core/prometheus.ts';
 
 /** Sums over labels, by series name; a series that the server lacks is absent. */
 export function edgeCounters(text: string, names: MetricNames): Record<string, number> {

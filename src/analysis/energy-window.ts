@@ -1,6 +1,6 @@
 // Energy of a window from the cumulative board counter, with its error bound (METHOD 1.9).
 
-import { type Interval, NS_PER_S, type Ns } from '../core/index.ts';
+import { type CounterFacts, type Interval, NS_PER_S, type Ns } from '../core/index.ts';
 import { type ChangePoint, type CounterSeries, changePoints, lastAtOrBelow } from './counter.ts';
 
 /** E and its bound, or why there is none: null energy, never 0. */
@@ -26,12 +26,23 @@ interface Edge {
   readonly lagNs: number;
 }
 
+/** How late the counter shows what flowed: constant latency L, and the longest time that a value lies in a cache. */
+export type CounterDelay = Pick<CounterFacts, 'latencyNs' | 'cacheNs'>;
+
+const PROMPT: CounterDelay = { latencyNs: 0, cacheNs: 0 };
+
 /**
  * E = C(w1) - C(w0), each edge interpolated between the change points that bracket it.
  * @param maxPowerW P_max: 1.25 times the board's default limit
+ * @param delay a latency L adds P_max L: it cancels between the edges only where the power is equal at both
  */
-export function energyOfWindow(series: CounterSeries, window: Interval, maxPowerW: number): EnergyReading {
-  const points = changePoints(series);
+export function energyOfWindow(
+  series: CounterSeries,
+  window: Interval,
+  maxPowerW: number,
+  delay: CounterDelay = PROMPT,
+): EnergyReading {
+  const points = changePoints(series, delay.cacheNs);
   const first = edgeAt(points, window.startNs);
   const last = edgeAt(points, window.endNs);
   if (first === null || last === null) return { code: 'edge_not_bracketed' };
@@ -41,7 +52,7 @@ export function energyOfWindow(series: CounterSeries, window: Interval, maxPower
   return {
     code: null,
     energyJ: energyMj / 1000,
-    boundJ: boundJ(first, last, maxPowerW),
+    boundJ: boundJ(first, last, maxPowerW) + (maxPowerW * delay.latencyNs) / NS_PER_S,
     rawLinearJ: rawLinearJ(series, window),
   };
 }

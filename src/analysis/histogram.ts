@@ -1,6 +1,6 @@
 // What a server's histogram gained between two scrapes: differences of cumulative buckets.
 
-import { labelsOf, nameOf, sumSeries } from './prometheus.ts';
+import { labelsOf, nameOf, sumSeries } from '../core/prometheus.ts';
 
 export interface HistogramIncrease {
   readonly count: number;

@@ -12,13 +12,19 @@ export interface SamplerQuality {
   readonly codes: readonly SamplerCode[];
 }
 
-const MAX_GAP_NS = 1_000_000_000;
+/** Of a counter that ticks faster than three times a second; slower ones say more themselves. */
+export const MAX_GAP_NS: Ns = 1_000_000_000;
 const MIN_COVERAGE = 0.98;
 /** Pauses up to this many sampling periods count as covered. */
 export const COVERED_PERIODS = 3;
 
 /** @param atNs stamps of the samples, ascending; `periodNs` is h of METHOD 1.9 */
-export function samplerQuality(atNs: Float64Array, window: Interval, periodNs: Ns): SamplerQuality {
+export function samplerQuality(
+  atNs: Float64Array,
+  window: Interval,
+  periodNs: Ns,
+  longestGapNs: Ns = MAX_GAP_NS,
+): SamplerQuality {
   let maxGapNs = 0;
   let coveredNs = 0;
   for (let at = 1; at < atNs.length; at++) {
@@ -32,7 +38,7 @@ export function samplerQuality(atNs: Float64Array, window: Interval, periodNs: N
   const codes: SamplerCode[] = [];
   if (!(atNs.at(-1)! >= window.endNs)) codes.push('sampler_died');
   if (!(atNs[0]! < window.startNs)) codes.push('sampler_late');
-  if (maxGapNs > MAX_GAP_NS) codes.push('sampler_gap');
+  if (maxGapNs > longestGapNs) codes.push('sampler_gap');
   if (coverage < MIN_COVERAGE) codes.push('sampler_coverage');
   return { maxGapNs, coverage, codes };
 }

@@ -92,6 +92,7 @@ const GPU_TEXT: Record<GpuSampleColumn, string> = {
   applicationMemMhz: 'memory clock that applications get unless something else decides',
   boostMaxMhz: 'highest SM clock that a customer may set',
   persistence: '1 while the driver keeps settings without a client, else 0',
+  board: 'number of the board among those sampled together, from 0',
 };
 
 export const GPU_TABLE: TableSchema = {

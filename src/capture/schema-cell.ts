@@ -7,6 +7,7 @@ import {
   board,
   cellKey,
   control,
+  counter,
   figure,
   free,
   interval,
@@ -65,6 +66,7 @@ const latency = z.strictObject({
 });
 
 const windowEnergy = z.strictObject({
+  boards: z.number().describe('boards whose energies and bounds are added up'),
   energyJ: figure,
   boundJ: figure.describe('largest possible error of energyJ'),
   changePoints: z.number(),
@@ -85,13 +87,18 @@ const energy = z.strictObject({
   jPerToken: nullable(figure),
   jPerTokenBound: nullable(figure),
   jPerGoodToken: nullable(figure),
+  jPerGoodTokenBound: nullable(figure),
   goodTokensPerJoule: nullable(figure),
   jPerTotalToken: nullable(figure),
+  jPerTotalTokenBound: nullable(figure),
   marginalJPerToken: nullable(figure),
   marginalJPerTokenBound: nullable(figure),
   aboveBareJPerToken: nullable(figure),
+  aboveBareJPerTokenBound: nullable(figure),
   idleLoadedW: nullable(figure),
+  idleLoadedBoundW: nullable(figure),
   idleBareW: nullable(figure),
+  idleBareBoundW: nullable(figure),
 });
 
 const metrics = z.strictObject({
@@ -169,9 +176,10 @@ export const cellSchema = z.strictObject({
   server,
   control,
   gpu: z.strictObject({
-    kind: z.enum(['none', 'simulated', 'nvml']),
+    kind: z.enum(['none', 'simulated', 'nvml', 'dcgm']),
     samplePeriodNs: nullable(z.number()),
-    maxPowerW: nullable(z.number()),
+    maxPowerW: nullable(z.number()).describe('P_max: 1.25 times the default limit of the largest board'),
+    counter: counter.optional().describe('what the preflight found'),
   }),
   surroundings: nullable(surroundings),
   metrics,

@@ -1,7 +1,7 @@
 // Building blocks of the JSON schemas: numbers, keys, intervals. Unknown keys are always errors.
 
 import { z } from 'zod';
-import { ID_PATTERN, LOAD_KINDS, type LoadSpec, type Slo } from '../core/index.ts';
+import { GPU_SAMPLE_COLUMNS, ID_PATTERN, LOAD_KINDS, type LoadSpec, type Slo } from '../core/index.ts';
 
 /** A computed number: a latency may be +Infinity (a miss), stored as the text "Infinity". Never NaN. */
 export const figure = z
@@ -156,4 +156,28 @@ export const idlePower = z.strictObject({
   meanW: nullable(figure),
   boundW: nullable(figure),
   reason: nullable(z.string()),
+});
+
+const tickPoll = z.strictObject({
+  periodMs: figure,
+  seconds: figure,
+  changes: z.number(),
+  medianGapNs: nullable(figure),
+  largestGapNs: nullable(figure),
+});
+
+/** What the preflight found out about the energy counter. */
+export const counter = z.strictObject({
+  depth: z.enum(['full', 'shortened']),
+  boards: z.number(),
+  polls: z.array(tickPoll),
+  tickNs: nullable(figure).describe('tau, the largest of all boards'),
+  largestGapNs: nullable(figure),
+  callNs: nullable(figure).describe('median duration of a reading'),
+  latencyNs: figure.describe('L: enters the bound as P_max L'),
+  latencyFrom: z.enum(['stamps', 'none']),
+  cacheNs: figure.describe('added to every s_k'),
+  maxGapNs: figure.describe('limit of pauses (V8) and stalls (V9b)'),
+  missing: z.array(z.enum(GPU_SAMPLE_COLUMNS)).describe('columns that the source never fills'),
+  refused: nullable(z.strictObject({ code: z.string(), text: z.string() })).describe('why there is no energy'),
 });

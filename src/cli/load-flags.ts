@@ -43,7 +43,10 @@ export interface LoadFlags {
   readonly extraBody?: string;
   readonly caFile?: string;
   readonly insecure?: boolean;
-  readonly gpu: string;
+  readonly gpu?: string;
+  readonly energy?: string;
+  readonly boardLimit?: number;
+  readonly preflight?: number;
   readonly soak: number;
   readonly price?: number;
   readonly workers: number;
@@ -54,7 +57,8 @@ export interface LoadFlags {
   readonly json?: boolean;
 }
 
-const SAMPLE_PERIOD_MS = 20;
+const ENERGY_SOURCES =
+  'Give none, nvml or nvml:UUID,UUID of the boards that the server runs on, or --energy dcgm:URL of the exporter on its machine.';
 
 /**
  * The experiment that the flags describe.
@@ -82,7 +86,8 @@ export function experimentOfFlags(
     tokenIds: tokenIdsOf(flags.tokenIds),
     seed: flags.seed ?? randomInt(2 ** 31),
     slo: flags.goodput === undefined ? null : sloOf(flags.goodput),
-    gpu: gpuOf(flags.gpu),
+    gpu: gpuOf(flags),
+    preflightS: flags.preflight ?? null,
     workers: flags.workers,
     load: { ...arrivalsOf(flags), ...lengthsOf(flags), ...promptsOf(flags), ...phasesOf(flags) },
     soakS: flags.soak,
@@ -115,7 +120,10 @@ const FLAG_OF_KEY: Readonly<Record<string, string>> = {
   'slo.ttftMs': '--goodput ttft',
   'slo.tpotMs': '--goodput tpot',
   'phases.soak.minS': '--soak',
-  'gpu.uuid': '--gpu',
+  'gpu.uuids': '--gpu',
+  'gpu.url': '--energy',
+  'gpu.boardLimitW': '--board-limit',
+  'phases.preflightS': '--preflight',
   loadWorkers: '--workers',
 };
 
@@ -222,16 +230,22 @@ function sloOf(limits: readonly string[]): Slo {
   return { ttftMs: values.get('ttft') ?? DEFAULT_SLO.ttftMs, tpotMs: values.get('tpot') ?? DEFAULT_SLO.tpotMs };
 }
 
-function gpuOf(text: string): GpuSpec {
+function gpuOf({ gpu = 'none', energy, boardLimit }: LoadFlags): GpuSpec {
+  if (energy !== undefined && gpu !== 'none')
+    throw badFlag('--energy', 'cannot be combined with --gpu', ENERGY_SOURCES);
+  const text = energy ?? gpu;
   if (text === 'none') return { kind: 'none' };
-  const [kind, uuid] = text.split(/:(.*)/s);
-  if (kind === 'nvml') return { kind: 'nvml', uuid: uuid || null, samplePeriodMs: SAMPLE_PERIOD_MS };
-  throw badFlag(
-    '--gpu',
-    `'${text}' is not known`,
-    'Give none, nvml, or nvml:UUID of the board that the server runs on.',
-  );
+  const [kind, rest = ''] = text.split(/:(.*)/s);
+  const boardLimitW = boardLimit ?? null;
+  if (kind === 'nvml') return { kind: 'nvml', uuids: listOf(rest), samplePeriodMs: null };
+  if (kind === 'dcgm' && energy !== undefined) {
+    const [url = '', uuids = ''] = rest.split('#');
+    return { kind: 'dcgm', url, uuids: listOf(uuids), boardLimitW };
+  }
+  throw badFlag(energy === undefined ? '--gpu' : '--energy', `'${text}' is not known`, ENERGY_SOURCES);
 }
+
+const listOf = (text: string): string[] => text.split(',').filter((part) => part !== '');
 
 function extraBodyOf(text: string | undefined): Record<string, unknown> {
   if (text === undefined) return {};

@@ -1,6 +1,7 @@
 // One load as a person reads it: latency percentiles, rates, goodput, and whether the figures can be trusted.
 
 import { bottleneck } from '../analysis/bottleneck.ts';
+import { energyLine } from '../analysis/energy-words.ts';
 import type { CellFile, LatencySummary } from '../core/index.ts';
 
 /** @param dir where the capture is */
@@ -60,15 +61,9 @@ const figure = (value: number | null): string => (value === null ? 'not known' :
 const attainment = ({ metrics }: CellFile): string =>
   metrics.attainment === null ? 'not known' : `${(metrics.attainment * 100).toFixed(2)} %`;
 
-function energyLines({ metrics, windowEnergy }: CellFile): string[] {
-  const { energy, cost } = metrics;
-  const lines: string[] = [];
-  if (energy !== null && windowEnergy !== null) {
-    const perToken = energy.jPerToken === null ? 'not known' : `${energy.jPerToken.toFixed(4)} J/token`;
-    lines.push(
-      `energy       ${perToken}, ${energy.meanPowerW.toFixed(1)} W, bound ${windowEnergy.boundJ.toFixed(1)} J (GPU board)`,
-    );
-  }
+function energyLines(cell: CellFile): string[] {
+  const { cost } = cell.metrics;
+  const lines = cell.gpu.kind === 'none' ? [] : [`energy       ${energyLine(cell)}`];
   if (cost?.dollarsPerMtok != null)
     lines.push(`cost         $${cost.dollarsPerMtok.toFixed(3)} per million good tokens`);
   return lines;

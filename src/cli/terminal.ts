@@ -2,9 +2,11 @@
 
 import { styleText } from 'node:util';
 import { bottleneck, ratesText } from '../analysis/bottleneck.ts';
+import { energyLine } from '../analysis/energy-words.ts';
 import { type CellFile, cellId } from '../core/index.ts';
 import type { ProgressEvent, Reporter } from '../runner/progress.ts';
 import { calibrationSummary } from './calibration-lines.ts';
+import { counterLines } from './counter-lines.ts';
 
 export interface Terminal {
   readonly isTty: boolean;
@@ -39,6 +41,9 @@ export function terminalReporter(terminal: Terminal, pricePerHour: number | null
           line(
             `       ${event.launches} launches, about ${duration(etaS)}${money(etaS, pricePerHour)}, into ${event.dir}`,
           );
+          return;
+        case 'counter-found':
+          for (const text of counterLines(event.source)) line(`               ${text}`);
           return;
         case 'calibrated':
           line(`${clock()} ${calibrationSummary(event.calibration)}`);
@@ -109,13 +114,10 @@ export function cellLines(cell: CellFile): string[] {
   ];
   const second = energy
     ? [
-        energy.jPerToken === null
-          ? null
-          : `${energy.jPerToken.toFixed(4)} ± ${(energy.jPerTokenBound ?? 0).toFixed(4)} J/token (board)`,
-        `${energy.meanPowerW.toFixed(1)} W`,
+        energyLine(cell),
         metrics.achievedSmClockMhz === null ? null : `SM clock ${metrics.achievedSmClockMhz.toFixed(0)} MHz`,
       ].filter((part) => part !== null)
-    : [`energy not measured (${metrics.energyReason ?? 'no reason kept'})`];
+    : [`energy ${energyLine(cell)}`];
   if (metrics.cost?.dollarsPerMtok != null)
     second.push(`$${metrics.cost.dollarsPerMtok.toFixed(3)} per million good tokens`);
   return [

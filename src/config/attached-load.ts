@@ -13,6 +13,8 @@ export interface AttachedLoad {
   readonly seed: number;
   readonly slo: Slo | null;
   readonly gpu: GpuSpec;
+  /** Seconds of each poll of the energy counter; null takes the method's. */
+  readonly preflightS: number | null;
   readonly workers: number;
   /** Keys of the one load, in the words of the config; what is undefined is left to its default. */
   readonly load: Readonly<Record<string, unknown>> & {
@@ -40,7 +42,7 @@ export function attachedExperiment(input: AttachedLoad, path: string): AttachedE
 }
 
 function experimentFrom(input: AttachedLoad, profile: 'standard' | 'shortened', path: string): AttachedExperiment {
-  const { engine, servedName, tokenIds, seed, slo, gpu, workers, load, soakS } = input;
+  const { engine, servedName, tokenIds, seed, slo, gpu, preflightS, workers, load, soakS } = input;
   const { promptTokens, outputTokens } = load;
   const document = {
     schema: EXPERIMENT_SCHEMA,
@@ -54,7 +56,13 @@ function experimentFrom(input: AttachedLoad, profile: 'standard' | 'shortened', 
     gpu: given(gpu),
     arms: [{ id: 'server', description: 'the server as it was found' }],
     loads: [given(load)],
-    phases: { bareIdleS: 0, soak: { minS: soakS, maxS: soakS }, idleSettleS: 0, idleMeasureS: 0 },
+    phases: {
+      ...(preflightS === null ? {} : { preflightS }),
+      bareIdleS: 0,
+      soak: { minS: soakS, maxS: soakS },
+      idleSettleS: 0,
+      idleMeasureS: 0,
+    },
     loadWorkers: workers,
   };
   const text = `${HEAD}${stringify(document, { lineWidth: 0 })}`;

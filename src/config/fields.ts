@@ -106,6 +106,13 @@ export const baseUrl = leaf<string>(
   (value) => typeof value === 'string' && typeof parseServerUrl(value) !== 'string',
 );
 
+/** A page of metrics: http or https, without a password. */
+export const metricsUrl = leaf<string>('the URL of a metrics page such as http://host:9400/metrics', (value) => {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+});
+
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Set by the client itself, or decided by the connection. */
 const OWN_HEADERS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'content-type', 'accept']);

@@ -22,6 +22,7 @@ const WINDOW_ARRIVALS = 1000;
 const WINDOW_CEILING_S = 600;
 const WINDOW_FLOOR_S: Readonly<Record<Profile, number>> = { standard: 180, thorough: 300, shortened: 180 };
 const SOAK_S = { min: 60, max: 300, compare: 30 };
+const PREFLIGHT_S = 5;
 const IDLE_S = { bare: 60, settle: 20, measure: 60 };
 const GAP_S = 10;
 /** Minima such as 1000/3 cannot be written exactly: a millisecond less is no shortening. */
@@ -117,6 +118,7 @@ export function launchPhases(
   const maxS = judge.length('soak max', at('soak', 'maxS'), soak.maxS ?? longestS, warm * SOAK_S.max);
   const compareS = judge.length('soak compare', at('soak', 'compareS'), soak.compareS, SOAK_S.compare);
   return {
+    preflightS: judge.length('preflight', at('preflightS'), given.preflightS, energy * PREFLIGHT_S),
     bareIdleS,
     soak: {
       concurrency: soak.concurrency ?? defaults.concurrency,

@@ -18,6 +18,7 @@ import {
   identifier,
   jsonObject,
   mapping,
+  metricsUrl,
   number,
   oneOf,
   requestHeaders,
@@ -30,8 +31,23 @@ import { MAX_LENGTH } from './mixture.ts';
 
 const MAX_SEQS = 65_536;
 const MAX_MS = 3_600_000;
-/** METHOD 1.9: nominal period, and the bounds that the preflight keeps to. */
-const samplePeriodMs = number('time between two GPU samples, ms', { min: 5, max: 50 }).default(20);
+/** METHOD 1.9: the bounds that the preflight keeps to; null lets it decide. */
+const samplePeriodMs = number('time between two GPU samples, ms', { min: 5, max: 50 }).nullable().default(null);
+
+const MAX_BOARDS = 64;
+const boardList = z
+  .array(text('UUID of a board'), { error: 'a list of UUIDs' })
+  .max(MAX_BOARDS, { error: `at most ${MAX_BOARDS} boards` })
+  .refine((uuids) => new Set(uuids).size === uuids.length, { error: 'every board once' })
+  .default([]);
+const boards = { uuid: text('UUID of the board').nullable().default(null), uuids: boardList };
+
+/** `uuid` is a list of one. */
+function withBoards<T extends { uuid: string | null; uuids: string[] }>({ uuid, ...rest }: T) {
+  return { ...rest, uuids: uuid === null ? rest.uuids : [uuid] };
+}
+const ONE_OR_LIST = { error: 'either uuid or uuids', path: ['uuids'] };
+const oneOrList = ({ uuid, uuids }: { uuid: string | null; uuids: string[] }) => uuid === null || uuids.length === 0;
 
 const slo = mapping({
   ttftMs: number('limit of the time to first token, ms', { above: 0, max: MAX_MS }),
@@ -98,9 +114,19 @@ const gpu = z.discriminatedUnion(
   [
     mapping({ kind: z.literal('none') }),
     mapping({ kind: z.literal('simulated'), samplePeriodMs }),
-    mapping({ kind: z.literal('nvml'), uuid: text('UUID of the board').nullable().default(null), samplePeriodMs }),
+    mapping({ kind: z.literal('nvml'), ...boards, samplePeriodMs })
+      .refine(oneOrList, ONE_OR_LIST)
+      .transform(withBoards),
+    mapping({
+      kind: z.literal('dcgm'),
+      url: metricsUrl,
+      ...boards,
+      boardLimitW: number('default power limit of one board, W', { above: 0, max: 10_000 }).nullable().default(null),
+    })
+      .refine(oneOrList, ONE_OR_LIST)
+      .transform(withBoards),
   ],
-  { error: 'a mapping whose kind is none, simulated or nvml' },
+  { error: 'a mapping whose kind is none, simulated, nvml or dcgm' },
 );
 
 const lock = mapping({
@@ -143,6 +169,7 @@ const soak = mapping({
 });
 
 const phases = mapping({
+  preflightS: seconds('each of the three polls that find the tick of the energy counter', { min: 0.2 }).optional(),
   bareIdleS: seconds('idle power before any server').optional(),
   soak: soak.default({}),
   idleSettleS: seconds('rest before the idle measurement').optional(),

@@ -1,6 +1,7 @@
 // What a launch and a cell leave behind, beside the raw columns: the shapes of launch.json, cell.json and manifest.json.
 
 import type { BoardEvidence, DefaultSnapshot } from './board-evidence.ts';
+import type { CounterFacts } from './counter-facts.ts';
 import type { GpuSpec, Profile } from './experiment.ts';
 import type { CellKey, LaunchKey } from './ids.ts';
 import type { LoadSpec } from './load.ts';
@@ -102,6 +103,8 @@ export interface LatencySummary {
 
 /** Energy of one window by METHOD 1.9, in joules, board scope. */
 export interface WindowEnergy {
+  /** Boards whose energies and bounds are added up here. */
+  readonly boards: number;
   readonly energyJ: number;
   /** |E - E_true| <= boundJ. */
   readonly boundJ: number;
@@ -125,15 +128,20 @@ export interface EnergyMetrics {
   readonly jPerToken: number | null;
   readonly jPerTokenBound: number | null;
   readonly jPerGoodToken: number | null;
+  readonly jPerGoodTokenBound: number | null;
   readonly goodTokensPerJoule: number | null;
   readonly jPerTotalToken: number | null;
+  readonly jPerTotalTokenBound: number | null;
   /** E - P_loaded |W| (METHOD 1.10); null with no idle measurement or when not positive. */
   readonly marginalJPerToken: number | null;
   /** (B + B_idle |W| / idle length) / N: the idle measurement's own bound enters. */
   readonly marginalJPerTokenBound: number | null;
   readonly aboveBareJPerToken: number | null;
+  readonly aboveBareJPerTokenBound: number | null;
   readonly idleLoadedW: number | null;
+  readonly idleLoadedBoundW: number | null;
   readonly idleBareW: number | null;
+  readonly idleBareBoundW: number | null;
 }
 
 export interface CostMetrics {
@@ -222,6 +230,8 @@ export interface CellFile {
     readonly kind: GpuSpec['kind'];
     readonly samplePeriodNs: number | null;
     readonly maxPowerW: number | null;
+    /** Absent where no preflight was made: the counter then counts as one of a single board, without latency. */
+    readonly counter?: CounterFacts | undefined;
   };
   /** From the start of the launch to the end of this cell's drain; null without a GPU. */
   readonly surroundings: SurroundingsEvidence | null;
@@ -297,8 +307,10 @@ export interface ManifestFile {
   readonly synthetic: boolean;
   readonly engine: { readonly kind: string; readonly version: string | null };
   readonly gpu: Readonly<Record<string, unknown>>;
-  /** `nvml`, `simulated`, or `none` with energy metrics null. */
+  /** `nvml`, `simulated`, `dcgm`, or `none` with energy metrics null. */
   readonly energy: string;
+  /** What the preflight found out about the energy counter; absent without one. */
+  readonly counter?: CounterFacts | undefined;
   readonly host: Readonly<Record<string, unknown>>;
   readonly pricePerHour: number | null;
   readonly slo: Slo;

@@ -74,8 +74,22 @@ export type EngineSpec = LaunchedEngineSpec | OpenAiEngineSpec;
 
 export type GpuSpec =
   | { readonly kind: 'none' }
-  | { readonly kind: 'simulated'; readonly samplePeriodMs: number }
-  | { readonly kind: 'nvml'; readonly uuid: string | null; readonly samplePeriodMs: number };
+  | { readonly kind: 'simulated'; readonly samplePeriodMs: number | null }
+  | {
+      readonly kind: 'nvml';
+      /** Boards whose energy is added up (tensor parallel); empty takes the only board of the machine. */
+      readonly uuids: readonly string[];
+      readonly samplePeriodMs: number | null;
+    }
+  | {
+      readonly kind: 'dcgm';
+      /** Prometheus text of a dcgm-exporter, `http://host:9400/metrics`. */
+      readonly url: string;
+      /** Boards whose energy is added up; empty takes the only board that the exporter shows. */
+      readonly uuids: readonly string[];
+      /** Default power limit of one board, W, where the exporter does not tell it. */
+      readonly boardLimitW: number | null;
+    };
 
 /** A clock to lock to: in MHz, or as a fraction of the board's maximum SM clock (METHOD 4.5). */
 export type ClockLockSpec = { readonly mhz: number } | { readonly fraction: number };
@@ -101,6 +115,8 @@ export interface SoakSpec {
 }
 
 export interface PhaseSpec {
+  /** Each of the three polls that find the tick of the energy counter (METHOD 1.9); of a slow source 30 changes at 5 s. */
+  readonly preflightS: number;
   /** Before any server start, no context on the device; 0 leaves it out. */
   readonly bareIdleS: number;
   readonly soak: SoakSpec;

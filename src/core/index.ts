@@ -3,6 +3,7 @@
 export * from './board-evidence.ts';
 export * from './calibration.ts';
 export * from './cell.ts';
+export * from './counter-facts.ts';
 export * from './dialect.ts';
 export * from './errors.ts';
 export * from './experiment.ts';

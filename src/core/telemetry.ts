@@ -8,6 +8,8 @@ import type { Ns } from './time.ts';
  */
 export interface GpuSampleTable {
   readonly count: number;
+  /** Number of the board among those sampled together, from 0; NaN means 0. */
+  readonly board: Float64Array;
   /** End of the counter call: the stamp of the sample (METHOD 1.9). */
   readonly atNs: Float64Array;
   /** Duration of the counter call, ns. */
@@ -48,6 +50,7 @@ export const GPU_SAMPLE_COLUMNS = [
   'applicationMemMhz',
   'boostMaxMhz',
   'persistence',
+  'board',
 ] as const satisfies readonly (keyof GpuSampleTable)[];
 export type GpuSampleColumn = (typeof GPU_SAMPLE_COLUMNS)[number];
 /** One reading: absent fields are NaN. */

@@ -68,6 +68,8 @@ export interface GpuDevice {
    * the end of the counter call, absolute-monotonic minus `originNs`.
    */
   read(originNs: bigint, scope?: ReadScope): Promise<GpuSample>;
+  /** Age of the energy counter's value by the library's own stamp, ns; null, or no such call, where it gives none. */
+  counterAgeNs?(): Promise<number | null>;
   /** Locks the SM clock to the nearest supported clock at or below `mhz`; returns it. */
   lockSmClock(mhz: number): Promise<number>;
   resetSmClock(): Promise<void>;

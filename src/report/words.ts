@@ -1,5 +1,6 @@
 // Plain words for a cell: whether it keeps its promise, what its energy is or why there is none.
 
+import { tooShort } from '../analysis/energy-words.ts';
 import type { CellFile } from '../core/index.ts';
 import { withBound } from './format.ts';
 import { type CellView, exclusions } from './model.ts';
@@ -16,6 +17,8 @@ export function energyAbsent(cell: CellFile): string {
 export function energyPerToken(cell: CellFile): string {
   const { energy } = cell.metrics;
   if (energy === null) return energyAbsent(cell);
+  const short = tooShort(cell);
+  if (short !== null) return `none: ${withBound(energy.energyJ, energy.boundJ, 'J')} in a short window, ${short}`;
   return withBound(energy.jPerToken, energy.jPerTokenBound, 'J/token', 'not defined (no tokens in the window)');
 }
 

@@ -5,30 +5,29 @@ import { type IdlePower, sleep } from '../core/index.ts';
 import { startSampler } from '../telemetry/sampler.ts';
 import type { RunContext } from './context.ts';
 
-/** The sampler runs this far beyond both edges. */
-const MARGIN_MS = 1_200;
-
 /** Null when the config leaves it out or there is no GPU. */
 export async function measureBareIdle(run: RunContext): Promise<IdlePower | null> {
   const seconds = run.experiment.phases.bareIdleS;
-  if (!run.session || seconds === 0) return null;
+  const { energy } = run;
+  if (!energy || seconds === 0) return null;
+  const marginMs = energy.marginS * 1000;
   run.reporter.emit({ kind: 'phase', launch: 'bare', phase: 'bare idle', seconds, note: 'no server started' });
   const sampler = await startSampler({
-    address: run.session.address,
+    address: energy.address,
     originNs: run.origin.monotonicNs,
-    periodMs: run.session.samplePeriodMs,
+    periodMs: energy.samplePeriodMs,
     spoolPath: run.writer.idleSpoolPath,
   });
   try {
     const firstNs = run.origin.now();
-    await sleep(MARGIN_MS, run.signal);
+    await sleep(marginMs, run.signal);
     const startNs = run.origin.now();
     await sleep(seconds * 1000, run.signal);
     const endNs = run.origin.now();
-    await sleep(MARGIN_MS, run.signal);
+    await sleep(marginMs, run.signal);
     const samples = await sampler.slice(firstNs, run.origin.now());
     await run.writer.writeBareIdle(samples);
-    return idlePower(samples, { startNs, endNs }, run.session.maxPowerW);
+    return idlePower(samples, { startNs, endNs }, energy.maxPowerW, energy.counter);
   } finally {
     await sampler.stop();
   }

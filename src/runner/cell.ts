@@ -29,8 +29,8 @@ import { readTrace } from '../workloads/trace.ts';
 import { type LaunchContext, warn } from './context.ts';
 import type { CellPlan } from './plan.ts';
 
-/** Samples are kept this far beyond the load on both sides: METHOD 1.9 needs change points beyond both edges. */
-const SAMPLE_MARGIN_S = 1.5;
+/** /metrics samples are kept this far beyond the load on both sides, GPU samples at least as far. */
+const SCRAPE_MARGIN_S = 1.5;
 const DRAIN_POLL_MS = 200;
 const DRAIN_LIMIT_MS = 5_000;
 /** Nobody watches over a server that is not ours: a request that takes longer than this is given up. */
@@ -199,8 +199,8 @@ async function writeCell(
   [edgeAtStart, edgeAtEnd]: readonly [Edge, Edge],
   [start, end]: readonly [Anchor, Anchor],
 ): Promise<CellFile> {
-  const { experiment, session } = context;
-  const margin = SAMPLE_MARGIN_S * 1e9;
+  const { experiment, energy } = context;
+  const margin = (energy?.marginS ?? SCRAPE_MARGIN_S) * 1e9;
   const kept: Interval = { startNs: result.phases.startNs - margin, endNs: result.phases.drainEndNs + margin };
   await waitUntil(context, kept.endNs, result.aborted);
   const gpu = context.sampler ? await context.sampler.slice(kept.startNs, kept.endNs) : null;
@@ -224,8 +224,9 @@ async function writeCell(
     control: context.control,
     gpu: {
       kind: experiment.gpu.kind,
-      samplePeriodNs: session ? session.samplePeriodMs * 1e6 : null,
-      maxPowerW: session?.maxPowerW ?? null,
+      samplePeriodNs: energy ? energy.samplePeriodMs * 1e6 : null,
+      maxPowerW: energy?.maxPowerW ?? null,
+      ...(energy ? { counter: energy.counter } : {}),
     },
     surroundings,
   } as const;

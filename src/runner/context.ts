@@ -19,6 +19,7 @@ import type { BoardWatch } from '../telemetry/board-watch.ts';
 import type { Sampler } from '../telemetry/sampler.ts';
 import type { Scraper } from '../telemetry/scraper.ts';
 import type { FirstAttachment } from './attach.ts';
+import type { EnergySource } from './energy-source.ts';
 import type { GpuSession } from './gpu-session.ts';
 import type { LaunchPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
@@ -33,7 +34,10 @@ export interface RunContext {
   readonly signal: AbortSignal;
   readonly writer: RunWriter;
   readonly reporter: Reporter;
+  /** Boards on this machine; null without. */
   readonly session: GpuSession | null;
+  /** What energy is read from; null with `gpu: { kind: none }`. */
+  readonly energy: EnergySource | null;
   readonly guard: Guard;
   readonly synthetic: boolean;
   readonly pricePerHour: number | null;

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ManifestFile } from '../core/index.ts';
 import { probeHost } from '../telemetry/host.ts';
+import type { EnergySource } from './energy-source.ts';
 import type { GpuSession } from './gpu-session.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -37,18 +38,26 @@ export async function hostFacts(): Promise<Readonly<Record<string, unknown>>> {
 }
 
 /** Identity and limits of the board; the UUID only as a hash. */
-export function gpuFacts(session: GpuSession | null): Readonly<Record<string, unknown>> {
-  if (!session) return { kind: 'none' };
+export function gpuFacts(session: GpuSession | null, energy: EnergySource | null): Readonly<Record<string, unknown>> {
+  if (!energy) return { kind: 'none' };
+  const { maxPowerW, defaultLimitW, samplePeriodMs, counter } = energy;
+  const { boards } = counter;
+  if (!session) return { kind: energy.kind, boards, remote: energy.remote, defaultLimitW, maxPowerW, samplePeriodMs };
   const { identity, limits } = session.device;
   const { uuid, ...rest } = identity;
   return {
     ...rest,
     uuidSha256: createHash('sha256').update(uuid).digest('hex').slice(0, 16),
     ...limits,
-    maxPowerW: session.maxPowerW,
+    boards,
+    maxPowerW,
+    samplePeriodMs,
   };
 }
 
-export async function environmentBundle(session: GpuSession | null): Promise<Record<string, unknown>> {
-  return { tool: await toolFacts(), host: await hostFacts(), gpu: gpuFacts(session), env: process.env };
+export async function environmentBundle(
+  session: GpuSession | null,
+  energy: EnergySource | null,
+): Promise<Record<string, unknown>> {
+  return { tool: await toolFacts(), host: await hostFacts(), gpu: gpuFacts(session, energy), env: process.env };
 }

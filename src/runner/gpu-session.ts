@@ -18,23 +18,27 @@ import { openGpu } from '../gpu/open.ts';
 import { openSimulatedGpu } from '../gpu/simulated/device.ts';
 
 /** P_max of METHOD 1.9: 1.25 times the board's default limit. */
-const MAX_POWER_FACTOR = 1.25;
+export const MAX_POWER_FACTOR = 1.25;
 const SIMULATED_START_MS = 10_000;
 
 export interface GpuSession {
+  /** The first of the boards: the one whose levers an arm may move. */
   readonly address: GpuAddress;
   readonly device: GpuDevice;
-  readonly maxPowerW: number;
-  readonly samplePeriodMs: number;
   /** The board's settings as they were before anything was changed. */
   readonly defaults: DefaultSnapshot;
+  /** All boards, the first included: their energy is added up. */
+  readonly addresses: readonly GpuAddress[];
+  readonly devices: readonly GpuDevice[];
+  /** The largest of all boards, W. */
+  readonly defaultLimitW: number;
   /** Exact energy of an interval, J; only the simulated GPU knows it. Null elsewhere. */
   exactEnergyJ(interval: Interval, origin: Origin): Promise<number | null>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the config's GPU; null for `gpu: { kind: none }`.
+ * Opens the boards of the config; null when there are none on this machine.
  * @param self argv that runs this program, for the simulated GPU's process
  */
 export async function openGpuSession(
@@ -42,18 +46,22 @@ export async function openGpuSession(
   self: readonly string[],
   signal: AbortSignal,
 ): Promise<GpuSession | null> {
-  if (gpu.kind === 'none') return null;
+  if (gpu.kind === 'none' || gpu.kind === 'dcgm') return null;
   if (gpu.kind === 'nvml') {
-    return session({ kind: 'nvml', uuid: gpu.uuid, libraryPath: null }, gpu.samplePeriodMs, async () => {});
+    const uuids = gpu.uuids.length === 0 ? [null] : gpu.uuids;
+    return session(
+      uuids.map((uuid) => ({ kind: 'nvml', uuid, libraryPath: null })),
+      async () => {},
+    );
   }
   const given = process.env['TOKBENCH_SIM_GPU_SOCKET'];
-  if (given) return session({ kind: 'simulated', socketPath: given }, gpu.samplePeriodMs, async () => {});
+  if (given) return session([{ kind: 'simulated', socketPath: given }], async () => {});
   const folder = await mkdtemp(join(tmpdir(), 'tokbench-gpu-'));
   const socketPath = join(folder, 'gpu.sock');
   const removeFolder = () => rm(folder, { recursive: true, force: true });
   try {
     await startSimulatedGpu(self, socketPath, signal);
-    return await session({ kind: 'simulated', socketPath }, gpu.samplePeriodMs, async () => {
+    return await session([{ kind: 'simulated', socketPath }], async () => {
       await shutDownSimulatedGpu(socketPath);
       await removeFolder();
     });
@@ -63,14 +71,16 @@ export async function openGpuSession(
   }
 }
 
-async function session(address: GpuAddress, samplePeriodMs: number, after: () => Promise<void>): Promise<GpuSession> {
-  const device = await openGpu(address);
+async function session(addresses: readonly GpuAddress[], after: () => Promise<void>): Promise<GpuSession> {
+  const devices = await openAll(addresses);
+  const [address, device] = [addresses[0]!, devices[0]!];
   return {
     address,
     device,
-    samplePeriodMs,
     defaults: await defaultSnapshot(device),
-    maxPowerW: MAX_POWER_FACTOR * device.limits.defaultLimitW,
+    addresses,
+    devices,
+    defaultLimitW: Math.max(...devices.map((each) => each.limits.defaultLimitW)),
     async exactEnergyJ(interval, origin) {
       if (address.kind !== 'simulated') return null;
       const simulated = await openSimulatedGpu(address.socketPath);
@@ -81,10 +91,21 @@ async function session(address: GpuAddress, samplePeriodMs: number, after: () =>
       }
     },
     async close() {
-      await device.close();
+      for (const each of devices) await each.close();
       await after();
     },
   };
+}
+
+async function openAll(addresses: readonly GpuAddress[]): Promise<GpuDevice[]> {
+  const devices: GpuDevice[] = [];
+  try {
+    for (const address of addresses) devices.push(await openGpu(address));
+  } catch (error) {
+    for (const device of devices) await device.close();
+    throw error;
+  }
+  return devices;
 }
 
 /** Starts the simulated GPU in a session of its own: like hardware, it outlives a killed runner. */

@@ -1,6 +1,5 @@
 // One launch: server start, canary, soak, idle, loads in seeded order, stop. Everything it learns goes to launch.json.
 
-import { parsePrometheus } from '../analysis/prometheus.ts';
 import type { LaunchWriter } from '../capture/writer.ts';
 import {
   type CellFile,
@@ -14,6 +13,7 @@ import {
   offerText,
   sleep,
 } from '../core/index.ts';
+import { parsePrometheus } from '../core/prometheus.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import type { BoardWatch } from '../telemetry/board-watch.ts';
 import { type Sampler, startSampler } from '../telemetry/sampler.ts';
@@ -82,7 +82,7 @@ function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
       targetLockMhz: null,
       requestedCapW: null,
       enforcedLimitW: defaults?.enforcedLimitW ?? null,
-      defaultLimitW: limits?.defaultLimitW ?? null,
+      defaultLimitW: limits?.defaultLimitW ?? run.energy?.defaultLimitW ?? null,
       defaults,
     },
     phases: [],
@@ -96,11 +96,11 @@ function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
 }
 
 async function openSampler(run: RunContext, writer: LaunchWriter): Promise<Sampler | null> {
-  if (!run.session) return null;
+  if (!run.energy) return null;
   const sampler = await startSampler({
-    address: run.session.address,
+    address: run.energy.address,
     originNs: run.origin.monotonicNs,
-    periodMs: run.session.samplePeriodMs,
+    periodMs: run.energy.samplePeriodMs,
     spoolPath: writer.spoolPath,
   });
   void sampler.died.then((reason) => {

@@ -2,6 +2,7 @@
 
 import type { Reconciliation } from '../analysis/reconcile.ts';
 import type { CalibrationFile, CellFile } from '../core/index.ts';
+import type { EnergySource } from './energy-source.ts';
 
 export type ProgressEvent =
   | {
@@ -11,6 +12,7 @@ export type ProgressEvent =
       readonly launches: number;
       readonly etaS: number;
     }
+  | { readonly kind: 'counter-found'; readonly source: EnergySource }
   | { readonly kind: 'calibrated'; readonly calibration: CalibrationFile }
   | { readonly kind: 'launch-started'; readonly launch: string; readonly order: number; readonly launches: number }
   | {

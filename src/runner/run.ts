@@ -16,7 +16,7 @@ import {
   RefusedError,
 } from '../core/index.ts';
 import { credentialsOf } from '../engines/credentials.ts';
-import { refuseImpossibleArms } from '../gpu/control.ts';
+import { hasLevers, refuseImpossibleArms } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findRefusingJournal } from '../gpu/guard/stale.ts';
@@ -26,6 +26,7 @@ import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
 import { type AfterLoads, type OnCell, type RunContext, warn } from './context.ts';
 import { sayFoundSettings } from './controls.ts';
+import { type EnergySource, openEnergySource } from './energy-source.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
 import { runLaunch } from './launch.ts';
@@ -97,14 +98,17 @@ async function withSession(
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
     if (session) await refuseImpossibleArms(experiment.arms, session.device);
+    if (session && session.devices.length > 1) refuseLeversOfMany(experiment);
+    const energy = await openEnergySource(experiment, session, announcePreflight(options.reporter), signal);
+    if (energy) options.reporter.emit({ kind: 'counter-found', source: energy });
     const runId = newRunId(options);
     const writer = await createRun({
       dir: options.dir,
-      manifest: await firstManifest(options, runId, plan, session, origin),
+      manifest: await firstManifest(options, runId, plan, session, energy, origin),
       configText: options.configText,
       origin,
     });
-    return await guarded(options, { runId, origin, plan, prompts, session, writer, attached });
+    return await guarded(options, { runId, origin, plan, prompts, session, energy, writer, attached });
   } finally {
     await session?.close();
   }
@@ -116,12 +120,13 @@ interface Opened {
   readonly plan: RunPlan;
   readonly prompts: PromptShelf;
   readonly session: GpuSession | null;
+  readonly energy: EnergySource | null;
   readonly writer: RunWriter;
   readonly attached: FirstAttachment;
 }
 
 async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> {
-  const { writer, session, runId, origin } = opened;
+  const { writer, session, energy, runId, origin } = opened;
   const started = performance.now();
   const guard = touchesMachine(options.experiment)
     ? await startGuard({
@@ -135,7 +140,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
   void guard.lost.then((reason) => lost.abort(guardLost(reason)));
   const failures: { where: string; code: string; message: string }[] = [];
   try {
-    await writer.writeEnvironment(await environmentBundle(session));
+    await writer.writeEnvironment(await environmentBundle(session, energy));
     const run: RunContext = {
       experiment: options.experiment,
       runId,
@@ -145,6 +150,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       writer,
       reporter: options.reporter,
       session,
+      energy,
       guard,
       prompts: opened.prompts,
       synthetic: isSynthetic(options.experiment, session),
@@ -260,6 +266,21 @@ async function endAsFailed(
   }
 }
 
+function refuseLeversOfMany({ arms }: Experiment): void {
+  const arm = arms.find(hasLevers);
+  if (arm === undefined) return;
+  throw new RefusedError(
+    'control_one_board',
+    `Arm '${arm.id}' sets a clock lock or a cap, and there are several boards.`,
+    { advice: 'Levers are moved on one board only: give one UUID, or leave the lock and the cap out.' },
+  );
+}
+
+const announcePreflight =
+  (reporter: Reporter) =>
+  (seconds: number, note: string): void =>
+    reporter.emit({ kind: 'phase', launch: 'run', phase: 'preflight', seconds, note });
+
 function isSynthetic(experiment: Experiment, session: GpuSession | null): boolean {
   return experiment.engine.kind === 'mock' || (session?.device.identity.synthetic ?? false);
 }
@@ -274,6 +295,7 @@ async function firstManifest(
   runId: string,
   plan: RunPlan,
   session: GpuSession | null,
+  energy: EnergySource | null,
   origin: Origin,
 ): Promise<ManifestFile> {
   const { experiment } = options;
@@ -288,8 +310,9 @@ async function firstManifest(
     preregSha256: null,
     synthetic: isSynthetic(experiment, session),
     engine: { kind: experiment.engine.kind, version: null },
-    gpu: gpuFacts(session),
+    gpu: gpuFacts(session, energy),
     energy: experiment.gpu.kind,
+    ...(energy ? { counter: energy.counter } : {}),
     host: await hostFacts(),
     pricePerHour: options.pricePerHour,
     slo: experiment.slo,

@@ -9,8 +9,6 @@ import { addPhase, announcePhase, type LaunchContext, type LaunchDraft } from '.
 import type { LaunchPlan } from './plan.ts';
 import { soakDecision } from './soak.ts';
 
-/** METHOD 1.9: the sampler must run at least 1 s beyond both edges of anything that is measured. */
-const EDGE_MARGIN_S = 1.2;
 const SOAK_POLL_MS = 500;
 
 export async function soak(
@@ -76,18 +74,18 @@ export async function idle(
   draft: LaunchDraft,
   signal: AbortSignal,
 ): Promise<void> {
-  const { experiment, origin, sampler, session } = context;
-  if (!sampler || !session) return;
+  const { experiment, origin, sampler, energy } = context;
+  if (!sampler || !energy) return;
   const { idleSettleS, idleMeasureS } = experiment.phases;
   announcePhase(context, plan, 'idle', idleSettleS + idleMeasureS, 'loaded, no traffic');
   const settleNs = origin.now();
-  await sleep(idleSettleS * 1000, signal);
+  await sleep(Math.max(idleSettleS, energy.marginS) * 1000, signal);
   const startNs = origin.now();
   await sleep(idleMeasureS * 1000, signal);
   const interval = { startNs, endNs: origin.now() };
-  await sleep(EDGE_MARGIN_S * 1000, signal);
+  await sleep(energy.marginS * 1000, signal);
   const samples = await sampler.slice(settleNs, origin.now());
-  draft.idleLoaded = idlePower(samples, interval, session.maxPowerW);
+  draft.idleLoaded = idlePower(samples, interval, energy.maxPowerW, energy.counter);
   addPhase(draft, 'idle', interval.startNs, interval.endNs);
   await writer.writePart('idle', samples, context.scraper.samples(settleNs, origin.now()));
 }

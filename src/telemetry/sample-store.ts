@@ -25,12 +25,13 @@ export function unpackSamples(rows: Float64Array): GpuSample[] {
 
 export class SampleStore {
   readonly #samples: GpuSample[] = [];
+  /** Of the first board. */
   #latest: GpuSample | null = null;
 
   append(samples: readonly GpuSample[]): void {
     for (const sample of samples) {
       this.#samples.push(sample);
-      this.#latest = carryForward(this.#latest, sample);
+      if ((sample.board || 0) === 0) this.#latest = carryForward(this.#latest, sample);
     }
   }
 
@@ -66,11 +67,21 @@ function carryForward(previous: GpuSample | null, sample: GpuSample): GpuSample 
   return Object.fromEntries(entries) as GpuSample;
 }
 
+/** Mean power of all boards over the samples, W; null as soon as one board has no reading. */
+export function meanPowerW(samples: readonly GpuSample[]): number | null {
+  const boards = Map.groupBy(samples, (sample) => sample.board || 0);
+  if (boards.size === 0) return null;
+  return [...boards.values()].reduce<number | null>((sum, board) => {
+    const watts = boardPowerW(board);
+    return sum === null || watts === null ? null : sum + watts;
+  }, 0);
+}
+
 /**
- * Mean power over the samples, W: from the first to the last change point of the energy counter, else the mean of the
+ * Mean power of one board, W: from the first to the last change point of the energy counter, else the mean of the
  * average-power readings, else of the instantaneous ones; null when there is none of them. For watching, not for results.
  */
-export function meanPowerW(samples: readonly GpuSample[]): number | null {
+function boardPowerW(samples: readonly GpuSample[]): number | null {
   const fromCounter = counterPowerW(samples);
   if (fromCounter !== null) return fromCounter;
   for (const name of ['powerAverageMw', 'powerInstantMw'] as const) {

@@ -1,7 +1,7 @@
 // What the sampler thread and its owner tell each other: flags in shared memory one way, messages the other.
 
 import type { ExitCode } from '../core/index.ts';
-import type { GpuAddress } from '../gpu/device.ts';
+import type { SampleAddress } from './sample-source.ts';
 
 /** Indexes into the shared Int32Array. WAKE counts requests: the thread answers with the number that it has seen. */
 export const STOP = 0;
@@ -9,7 +9,7 @@ export const WAKE = 1;
 export const CONTROL_BYTES = 8;
 
 export interface SamplerInput {
-  readonly address: GpuAddress;
+  readonly address: SampleAddress;
   readonly originNs: bigint;
   readonly periodMs: number;
   readonly control: SharedArrayBuffer;

@@ -1,14 +1,15 @@
-// The sampler's thread: reads one device at fixed instants and sends the samples home in batches.
+// The sampler's thread: reads its boards at fixed instants and sends the samples home in batches.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type GpuSample, isBenchError, messageOf } from '../core/index.ts';
-import type { GpuDevice } from '../gpu/device.ts';
-import { openGpu } from '../gpu/open.ts';
+import { openReader, type SampleReader } from './sample-source.ts';
 import { packSamples } from './sample-store.ts';
 import { type SamplerInput, type SamplerMessage, STOP, WAKE } from './sampler-messages.ts';
 
 const SLOW_FIELDS_EVERY_NS = 100_000_000n;
 const BATCH_EVERY_NS = 100_000_000n;
+/** A thread that does not sleep in Atomics.wait looks this often whether somebody waits for it. */
+const LONGEST_SLEEP_MS = 50;
 
 const input = workerData as SamplerInput;
 const control = new Int32Array(input.control);
@@ -24,26 +25,26 @@ function nextDeadline(startNs: bigint): bigint {
   return startNs + steps * periodNs;
 }
 
-/** NVML calls block anyway, so its thread sleeps in Atomics.wait; the simulated socket needs the event loop. */
-async function pause(untilNs: bigint, seenWake: number): Promise<void> {
+/** NVML calls block anyway, so its thread sleeps in Atomics.wait; sockets need the event loop. */
+async function pause(reader: SampleReader, untilNs: bigint, seenWake: number): Promise<void> {
   const ms = Number(untilNs - nowNs()) / 1e6;
   if (ms <= 0) return;
-  if (input.address.kind === 'nvml') Atomics.wait(control, WAKE, seenWake, ms);
-  else await new Promise((resolve) => setTimeout(resolve, Math.ceil(ms)));
+  if (reader.blocks) Atomics.wait(control, WAKE, seenWake, ms);
+  else await new Promise((resolve) => setTimeout(resolve, Math.ceil(Math.min(ms, LONGEST_SLEEP_MS))));
 }
 
 class Batches {
-  readonly #device: GpuDevice;
+  readonly #reader: SampleReader;
   #pending: GpuSample[] = [];
   #sentAtNs = nowNs();
   seenWake = 0;
 
-  constructor(device: GpuDevice) {
-    this.#device = device;
+  constructor(reader: SampleReader) {
+    this.#reader = reader;
   }
 
-  add(sample: GpuSample): void {
-    this.#pending.push(sample);
+  add(samples: readonly GpuSample[]): void {
+    this.#pending.push(...samples);
   }
 
   /** Sends what is pending when it is time, or at once when somebody waits for it. */
@@ -58,34 +59,34 @@ class Batches {
     this.#sentAtNs = nowNs();
     const rows = packSamples(this.#pending);
     this.#pending = [];
-    const errors = Object.fromEntries(this.#device.readErrors);
+    const errors = this.#reader.errors();
     post({ kind: 'batch', rows, errors, seenWake: wake }, [rows.buffer]);
   }
 }
 
-async function sample(device: GpuDevice): Promise<void> {
-  const batches = new Batches(device);
+async function sample(reader: SampleReader): Promise<void> {
+  const batches = new Batches(reader);
   const startNs = nowNs();
   let slowAtNs = startNs;
   while (!stopped()) {
     const slow = nowNs() >= slowAtNs;
     if (slow) slowAtNs = nowNs() + SLOW_FIELDS_EVERY_NS - periodNs / 2n;
-    batches.add(await device.read(input.originNs, slow ? 'all' : 'fast'));
+    batches.add(await reader.read(input.originNs, slow ? 'all' : 'fast'));
     const deadlineNs = nextDeadline(startNs);
     while (!stopped() && nowNs() < deadlineNs) {
       batches.sendIfDue();
-      await pause(deadlineNs, batches.seenWake);
+      await pause(reader, deadlineNs, batches.seenWake);
     }
     batches.sendIfDue();
   }
   batches.send();
-  await device.close();
+  await reader.close();
 }
 
 async function main(): Promise<void> {
-  let device: GpuDevice;
+  let reader: SampleReader;
   try {
-    device = await openGpu(input.address);
+    reader = await openReader(input.address);
   } catch (error) {
     const known = isBenchError(error);
     post({
@@ -98,7 +99,7 @@ async function main(): Promise<void> {
     return;
   }
   post({ kind: 'ready' });
-  await sample(device);
+  await sample(reader);
 }
 
 await main();

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { EnvironmentError, GpuError, type GpuSample, type GpuSampleTable, messageOf } from '../core/index.ts';
-import type { GpuAddress } from '../gpu/device.ts';
+import type { SampleAddress } from './sample-source.ts';
 import { meanPowerW, SampleStore, unpackSamples } from './sample-store.ts';
 import { CONTROL_BYTES, type SamplerInput, type SamplerMessage, STOP, WAKE } from './sampler-messages.ts';
 import { Spool } from './spool.ts';
@@ -11,20 +11,21 @@ import { Spool } from './spool.ts';
 const STOP_LIMIT_MS = 5000;
 
 export interface SamplerOptions {
-  readonly address: GpuAddress;
+  readonly address: SampleAddress;
   /** The run's zero, absolute CLOCK_MONOTONIC ns. */
   readonly originNs: bigint;
   /** Counter and power are read this often (METHOD 1.9: 20 ms unless the preflight says otherwise). */
   readonly periodMs: number;
-  readonly spoolPath: string;
+  /** Null keeps the samples in memory alone. */
+  readonly spoolPath: string | null;
 }
 
 export interface Sampler {
   /** Samples with fromNs <= atNs < toNs, everything taken up to this call included. */
   slice(fromNs: number, toNs: number): Promise<GpuSampleTable>;
-  /** Newest sample, slow fields carried from the last full reading; null before the first. */
+  /** Newest sample of the first board, slow fields carried from the last full reading; null before the first. */
   latest(): GpuSample | null;
-  /** Mean power of a stretch for watching (the soak), W; null without readings. */
+  /** Mean power of all boards over a stretch, for watching (the soak), W; null without readings. */
   meanPowerW(fromNs: number, toNs: number): Promise<number | null>;
   /** Failed calls so far by name; each left a NaN, none stopped the sampling. `spool: ...` is a failing disk. */
   errors(): Readonly<Record<string, number>>;
@@ -38,13 +39,13 @@ class ThreadSampler implements Sampler {
   readonly #worker: Worker;
   readonly #control: Int32Array;
   readonly #store = new SampleStore();
-  readonly #spool: Spool;
+  readonly #spool: Spool | null;
   readonly #ended: Promise<void>;
   readonly #flushes: { readonly wake: number; readonly resolve: () => void }[] = [];
   #errors: Readonly<Record<string, number>> = {};
   #stopped: Promise<void> | null = null;
 
-  constructor(worker: Worker, control: Int32Array, spool: Spool) {
+  constructor(worker: Worker, control: Int32Array, spool: Spool | null) {
     this.#worker = worker;
     this.#control = control;
     this.#spool = spool;
@@ -77,7 +78,7 @@ class ThreadSampler implements Sampler {
   }
 
   errors(): Readonly<Record<string, number>> {
-    const { error } = this.#spool;
+    const error = this.#spool?.error ?? null;
     return error === null ? this.#errors : { ...this.#errors, [`spool: ${error}`]: 1 };
   }
 
@@ -92,7 +93,7 @@ class ThreadSampler implements Sampler {
     const timer = setTimeout(() => void this.#worker.terminate(), STOP_LIMIT_MS);
     await this.#ended;
     clearTimeout(timer);
-    await this.#spool.close();
+    await this.#spool?.close();
   }
 
   #wake(): number {
@@ -114,7 +115,7 @@ class ThreadSampler implements Sampler {
     if (message.kind !== 'batch') return;
     const samples = unpackSamples(message.rows);
     this.#store.append(samples);
-    if (samples.length > 0) this.#spool.append(samples);
+    if (samples.length > 0) this.#spool?.append(samples);
     this.#errors = message.errors;
     while (this.#flushes[0] && this.#flushes[0].wake <= message.seenWake) this.#flushes.shift()!.resolve();
   }
@@ -126,7 +127,7 @@ class ThreadSampler implements Sampler {
 
 /** Starts the thread and waits until its device is open. Rejects with what `openGpu` said, or when the spool cannot be made. */
 export async function startSampler(options: SamplerOptions): Promise<Sampler> {
-  const spool = await Spool.open(options.spoolPath);
+  const spool = options.spoolPath === null ? null : await Spool.open(options.spoolPath);
   const control = new SharedArrayBuffer(CONTROL_BYTES);
   const { address, originNs, periodMs } = options;
   const input: SamplerInput = { address, originNs, periodMs, control };

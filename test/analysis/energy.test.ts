@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { counterSeries } from '../../src/analysis/counter.ts';
 import { energyOfWindow } from '../../src/analysis/energy-window.ts';
-import { gpuWindow, sumOfBoards, windowEnergy } from '../../src/analysis/gpu-window.ts';
+import { gpuWindow, gpuWindows, totalEnergy, windowEnergy } from '../../src/analysis/gpu-window.ts';
 import { energyAboveIdle, idlePower } from '../../src/analysis/idle.ts';
 import { gpuSampleTable } from '../../src/core/index.ts';
 import { goodSamples, gpuSample, MS, S } from './support.ts';
@@ -120,12 +120,25 @@ describe('energy of a window', () => {
   });
 
   test('several boards: energies and bounds add up', () => {
-    expect(
-      sumOfBoards([
-        { energyJ: 10, boundJ: 1 },
-        { energyJ: 20, boundJ: 2 },
-      ]),
-    ).toEqual({ energyJ: 30, boundJ: 3 });
+    const one = goodSamples((s) => ({ callNs: s.callNs * 0 }));
+    const rows = (board: number) =>
+      Array.from({ length: one.count }, (_, row) =>
+        gpuSample({
+          atNs: one.atNs[row]! + board * MS,
+          callNs: 0,
+          energyMj: one.energyMj[row]! * (board + 1),
+          powerAverageMw: one.powerAverageMw[row]! * (board + 1),
+          board,
+        }),
+      );
+    const both = gpuSampleTable([...rows(0), ...rows(1)].sort((a, b) => a.atNs - b.atNs));
+    const energy = totalEnergy(gpuWindows(both, { startNs: 10 * S, endNs: 70 * S }, GPU))!;
+    expect(energy).toMatchObject({ boards: 2, powerField: 'average' });
+    expect(energy.energyJ).toBeCloseTo(36_000, 6);
+    expect(energy.boundJ).toBeCloseTo(2 * 26.6875, 6);
+    expect(energy.disagreement).toBeLessThan(1e-3);
+    const lost = gpuSampleTable([...rows(0), ...rows(1).slice(0, 600)].sort((a, b) => a.atNs - b.atNs));
+    expect(totalEnergy(gpuWindows(lost, { startNs: 10 * S, endNs: 70 * S }, GPU))).toBeNull();
   });
 });
 

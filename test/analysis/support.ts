@@ -123,6 +123,7 @@ export function goodSamples(edit: EditSample = () => ({})) {
       applicationMemMhz: 9000,
       boostMaxMhz: 2520,
       persistence: 1,
+      board: 0,
     };
     const edited = edit(good);
     if (edited !== null) samples.push({ ...good, ...edited });

@@ -313,6 +313,7 @@ export function smallGpu(count = 50): GpuSampleTable {
       applicationMemMhz: Number.NaN,
       boostMaxMhz: Number.NaN,
       persistence: row % 5 === 0 ? 1 : Number.NaN,
+      board: 0,
     })),
   );
 }

@@ -62,6 +62,7 @@ describe('defaults', () => {
     expect(experiment.loads[0]).toMatchObject({ warmupS: 30, windowS: 250, tailS: 15, drainS: 60 });
     expect(experiment.loads[1]).toMatchObject({ windowS: 180 });
     expect(experiment.phases).toEqual({
+      preflightS: 5,
       bareIdleS: 60,
       soak: { concurrency: 256, promptTokens: 512, outputTokens: 128, minS: 60, maxS: 300, compareS: 30 },
       idleSettleS: 20,
@@ -93,7 +94,7 @@ describe('defaults', () => {
       slo: { ttftMs: 1000, tpotMs: 50 },
       crosscheck: null,
       engine: { host: '127.0.0.1', port: 0, args: {}, env: {}, maxSeqs: 256, startupS: 2 },
-      gpu: { kind: 'simulated', samplePeriodMs: 20 },
+      gpu: { kind: 'simulated', samplePeriodMs: null },
     });
     expect(experiment.sensitivitySlos).toHaveLength(3);
     expect(experiment.arms[0]).toEqual({
@@ -160,7 +161,7 @@ describe('a wrong value is refused with line, column, path, value and expectatio
     ['engine.port', 65_536, 'up to 65535'],
     ['engine.port', -1, 'from 0'],
     ['engine.maxSeqs', 0, 'from 1'],
-    ['gpu.kind', 'amd', 'none, simulated or nvml'],
+    ['gpu.kind', 'amd', 'none, simulated, nvml or dcgm'],
     ['gpu.samplePeriodMs', 100, 'up to 50'],
     ['arms', [], 'at least one entry'],
     ['arms', { id: 'base' }, 'got a mapping'],

@@ -69,7 +69,31 @@ function clockHeld({ gpu, facts }: RuleInput): Finding {
   return held ? pass(evidence, text) : hit(evidence, text);
 }
 
-export const V12: Rule = { rule: 'V12', code: 'throttle', act: 'X', needsGpu: true, check: throttle };
-export const V13: Rule = { rule: 'V13', code: 'power_capped', act: 'W', needsGpu: true, check: powerCapped };
-export const V14: Rule = { rule: 'V14', code: 'clock_not_held', act: 'X', needsGpu: true, check: clockHeld };
-export const V30: Rule = { rule: 'V30', code: 'unknown_reason', act: 'W', check: unknownReason };
+export const V12: Rule = {
+  rule: 'V12',
+  code: 'throttle',
+  act: 'X',
+  needsGpu: true,
+  perBoard: true,
+  needsColumn: 'reasons',
+  check: throttle,
+};
+export const V13: Rule = {
+  rule: 'V13',
+  code: 'power_capped',
+  act: 'W',
+  needsGpu: true,
+  perBoard: true,
+  needsColumn: 'reasons',
+  check: powerCapped,
+};
+export const V14: Rule = {
+  rule: 'V14',
+  code: 'clock_not_held',
+  act: 'X',
+  needsGpu: true,
+  perBoard: true,
+  needsColumn: 'smClockMhz',
+  check: clockHeld,
+};
+export const V30: Rule = { rule: 'V30', code: 'unknown_reason', act: 'W', perBoard: true, check: unknownReason };

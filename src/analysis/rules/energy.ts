@@ -87,9 +87,15 @@ function tokenRate({ requests: { table } }: RuleInput, half: Interval): number {
   return tokens / seconds(half);
 }
 
-function meanPowerW({ gpu }: RuleInput, half: Interval): number | null {
-  const reading = gpu === null ? null : energyOfWindow(gpu.series, half, gpu.maxPowerW);
-  return reading === null || reading.code !== null ? null : reading.energyJ / seconds(half);
+/** Of all boards together; null when one of them has no change points around the half. */
+function meanPowerW({ boards }: RuleInput, half: Interval): number | null {
+  let energyJ = 0;
+  for (const { series, maxPowerW } of boards) {
+    const reading = energyOfWindow(series, half, maxPowerW);
+    if (reading.code !== null) return null;
+    energyJ += reading.energyJ;
+  }
+  return boards.length === 0 ? null : energyJ / seconds(half);
 }
 
 function relativeDifference(a: number | null, b: number | null): number | null {
@@ -103,6 +109,7 @@ export const V10: Rule = {
   act: 'X',
   needsGpu: true,
   needsEnergy: true,
+  perBoard: true,
   check: counterVsPower,
 };
 export const V11: Rule = {

@@ -1,11 +1,12 @@
 // All validity rules of METHOD 7 in one table, and how they are run over a cell.
 
 import type { RuleOutcome } from '../../core/index.ts';
+import { windowEnergy } from '../gpu-window.ts';
 import { V12, V13, V14, V30 } from './board.ts';
 import { V3, V4, V5, V6, V20 } from './client.ts';
 import { V10, V11, V24 } from './energy.ts';
 import { V15, V16 } from './limits.ts';
-import { notApplicable, notEvaluated, type Rule, type RuleInput } from './rule.ts';
+import { type Finding, notApplicable, notEvaluated, type Rule, type RuleInput } from './rule.ts';
 import { V7, V8, V9, V9B } from './sampler.ts';
 import { V17, V18, V19, V21 } from './server.ts';
 import { V22, V23, V26, V27, V28, V29 } from './surroundings.ts';
@@ -25,12 +26,29 @@ export function evaluateRules(input: RuleInput): RuleOutcome[] {
   });
 }
 
-function findingOf(rule: Rule, input: RuleInput) {
+function findingOf(rule: Rule, input: RuleInput): Finding {
   const noGpu = input.facts.gpu.kind === 'none';
   if (rule.needsGpu && noGpu) return notApplicable('no GPU in the config');
   if (rule.rule === 'V30' && noGpu) return notEvaluated('no GPU in the config');
+  const { kind, counter } = input.facts.gpu;
+  if (rule.needsColumn && counter?.missing.includes(rule.needsColumn))
+    return notApplicable(`the energy source (${kind}) gives no ${rule.needsColumn}`);
+  const refused = counter?.refused ?? null;
+  if ((rule.needsCounter || rule.needsEnergy) && refused !== null)
+    return notEvaluated(`energy was refused: ${refused.code}`);
   if (rule.needsEnergy && input.energy === null) return notEvaluated('V7-V9 leave no energy to judge');
-  return rule.check(input);
+  return rule.perBoard && input.boards.length > 1 ? worstOfBoards(rule, input) : rule.check(input);
+}
+
+const SEVERITY = ['not_applicable', 'not_evaluated', 'pass', 'W', 'X', 'L'];
+
+/** The gravest of the boards' answers, with the number of its board. */
+function worstOfBoards(rule: Rule, input: RuleInput): Finding {
+  const answers = input.boards.map((gpu) => rule.check({ ...input, gpu, energy: windowEnergy(gpu) }));
+  const gravity = ({ status, act }: Finding) => SEVERITY.indexOf(status === 'hit' ? (act ?? rule.act) : status);
+  const worst = answers.reduce((a, b) => (gravity(b) > gravity(a) ? b : a));
+  const board = answers.indexOf(worst);
+  return { ...worst, evidence: { board, ...worst.evidence }, text: `board ${board}: ${worst.text}` };
 }
 
 /** True when nothing excludes the cell. */

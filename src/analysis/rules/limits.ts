@@ -46,7 +46,7 @@ const enforcedLimitsW = (gpu: GpuWindow): number[] =>
 function meanPowerW(gpu: GpuWindow, interval: Interval): number | null {
   const average = trapezoidJ(powerSeries(gpu.samples, 'average'), interval);
   if (average !== null) return average / seconds(interval);
-  const reading = energyOfWindow(gpu.series, interval, gpu.maxPowerW);
+  const reading = energyOfWindow(gpu.series, interval, gpu.maxPowerW, gpu.delay);
   return reading.code === null ? reading.energyJ / seconds(interval) : null;
 }
 
@@ -135,5 +135,21 @@ function comparedWith({ name, column, found, scale }: Lever, defaults: DefaultSn
   return { lever: name, found: want, samples: values.length, different: other.length, example };
 }
 
-export const V15: Rule = { rule: 'V15', code: 'cap_not_enforced', act: 'X', needsGpu: true, check: capEnforced };
-export const V16: Rule = { rule: 'V16', code: 'default_drift', act: 'X', needsGpu: true, check: defaultKept };
+export const V15: Rule = {
+  rule: 'V15',
+  code: 'cap_not_enforced',
+  act: 'X',
+  needsGpu: true,
+  perBoard: true,
+  needsColumn: 'enforcedLimitMw',
+  check: capEnforced,
+};
+export const V16: Rule = {
+  rule: 'V16',
+  code: 'default_drift',
+  act: 'X',
+  needsGpu: true,
+  perBoard: true,
+  needsColumn: 'enforcedLimitMw',
+  check: defaultKept,
+};

@@ -1,6 +1,6 @@
 // The form of a validity rule, and the words in which it answers (METHOD 7).
 
-import type { CellFile, MetricSample, RuleAct, RuleStatus, WindowEnergy } from '../../core/index.ts';
+import type { CellFile, GpuSampleColumn, MetricSample, RuleAct, RuleStatus, WindowEnergy } from '../../core/index.ts';
 import type { GpuWindow } from '../gpu-window.ts';
 import type { MeasuredRequests } from '../request-metrics.ts';
 import type { WindowLatencies } from '../window-latency.ts';
@@ -19,9 +19,11 @@ export interface RuleInput {
   readonly meanInFlight: number;
   /** Scrapes of the server's metrics through the load. */
   readonly scrapes: readonly MetricSample[];
-  /** Null: no samples were taken, or they cannot be read without a period and a power limit. */
+  /** The board under judgement. Null: no samples were taken, or they cannot be read without a period and a power limit. */
   readonly gpu: GpuWindow | null;
-  /** Null once one of V7-V9 has been hit. */
+  /** All boards whose energy is added up. */
+  readonly boards: readonly GpuWindow[];
+  /** Of all boards; null once one of V7-V9 has been hit, or when the preflight refused the counter. */
   readonly energy: WindowEnergy | null;
 }
 
@@ -44,6 +46,12 @@ export interface Rule {
   readonly needsGpu?: true;
   /** Needs the window's energy: not evaluated once V7-V9 have taken it away. */
   readonly needsEnergy?: true;
+  /** Judges the counter: not evaluated once the preflight has refused it. */
+  readonly needsCounter?: true;
+  /** Asked of every board by itself; the worst answer counts. */
+  readonly perBoard?: true;
+  /** The column that it reads: not applicable to a source that never fills it. */
+  readonly needsColumn?: GpuSampleColumn;
   check(input: RuleInput): Finding;
 }
 

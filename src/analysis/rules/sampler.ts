@@ -5,7 +5,6 @@ import type { SamplerCode } from '../sampler-quality.ts';
 import { type Finding, hit, noEvidence, pass, percent, type Rule, type RuleInput } from './rule.ts';
 
 const NO_SAMPLES = 'no GPU samples, or their period or the power limit is unknown';
-const MAX_STALL_NS = NS_PER_S;
 /** Below this the window holds too few steps of the counter to say anything; V11 decides the rest. */
 const MIN_CHANGE_POINTS = 20;
 
@@ -28,7 +27,7 @@ function samplerReach({ gpu }: RuleInput): Finding {
 function samplerPauses({ gpu }: RuleInput): Finding {
   if (gpu === null) return noEvidence(NO_SAMPLES);
   const { maxGapNs, coverage, codes } = gpu.quality;
-  const evidence = { maxGapS: maxGapNs / NS_PER_S, coverage };
+  const evidence = { maxGapS: maxGapNs / NS_PER_S, limitS: gpu.longestGapNs / NS_PER_S, coverage };
   const text = `longest pause ${evidence.maxGapS.toFixed(2)} s, ${percent(coverage)} of the window covered`;
   return answer(codes, ['sampler_gap', 'sampler_coverage'], evidence, text);
 }
@@ -59,14 +58,16 @@ function edges({ gpu }: RuleInput): Finding {
 function counterHealth({ gpu }: RuleInput): Finding {
   if (gpu === null) return noEvidence(NO_SAMPLES);
   const { changePoints, longestStallNs, maxSpanPowerW } = gpu.health;
+  const { longestGapNs } = gpu;
   const evidence = {
     changePoints,
     longestStallS: longestStallNs / NS_PER_S,
+    limitS: longestGapNs / NS_PER_S,
     maxSpanPowerW,
     maxPowerW: gpu.maxPowerW,
   };
   const codes: string[] = [];
-  if (longestStallNs > MAX_STALL_NS) codes.push('counter_stalled');
+  if (longestStallNs > longestGapNs) codes.push('counter_stalled');
   if ((maxSpanPowerW ?? 0) > gpu.maxPowerW) codes.push('counter_implausible');
   if (changePoints < MIN_CHANGE_POINTS) codes.push('too_few_ticks');
   const [code] = codes;
@@ -75,7 +76,9 @@ function counterHealth({ gpu }: RuleInput): Finding {
   return hit(codes.length === 1 ? evidence : { ...evidence, codes }, text, { code });
 }
 
-export const V7: Rule = { rule: 'V7', code: 'sampler_died', act: 'X', needsGpu: true, check: samplerReach };
-export const V8: Rule = { rule: 'V8', code: 'sampler_gap', act: 'X', needsGpu: true, check: samplerPauses };
-export const V9: Rule = { rule: 'V9', code: 'edge_not_bracketed', act: 'X', needsGpu: true, check: edges };
-export const V9B: Rule = { rule: 'V9b', code: 'counter_stalled', act: 'X', needsGpu: true, check: counterHealth };
+const OF_COUNTER = { needsGpu: true, needsCounter: true, perBoard: true } as const;
+
+export const V7: Rule = { rule: 'V7', code: 'sampler_died', act: 'X', ...OF_COUNTER, check: samplerReach };
+export const V8: Rule = { rule: 'V8', code: 'sampler_gap', act: 'X', ...OF_COUNTER, check: samplerPauses };
+export const V9: Rule = { rule: 'V9', code: 'edge_not_bracketed', act: 'X', ...OF_COUNTER, check: edges };
+export const V9B: Rule = { rule: 'V9b', code: 'counter_stalled', act: 'X', ...OF_COUNTER, check: counterHealth };

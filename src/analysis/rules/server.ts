@@ -1,7 +1,7 @@
 // Was it one server, answering each prompt afresh (V17, V18, V19, V21)?
 
 import { type MetricSample, PROCESS_START_METRIC, type ServerEvidence, VLLM_METRICS } from '../../core/index.ts';
-import { nameOf } from '../prometheus.ts';
+import { nameOf } from '../../core/prometheus.ts';
 import {
   type Finding,
   hit,

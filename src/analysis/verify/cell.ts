@@ -12,7 +12,9 @@ import { checkSchedule } from './schedule.ts';
 
 /** Fields that need the launch's idle measurement: only launch.json says when it was taken. */
 const FROM_IDLE_LOADED = new Set(
-  ['idleLoadedW', 'marginalJPerToken', 'marginalJPerTokenBound'].map((name) => `metrics.energy.${name}`),
+  ['idleLoadedW', 'idleLoadedBoundW', 'marginalJPerToken', 'marginalJPerTokenBound'].map(
+    (name) => `metrics.energy.${name}`,
+  ),
 );
 
 /** @param launch null: the run was killed before launch.json was written */
@@ -80,6 +82,7 @@ function checkFacts(run: RunReader, cell: CellFile, launch: LaunchFile | null, f
     want: manifest.synthetic,
   });
   compareStored(path, { slo: cell.slo }, { slo: manifest.slo }, found);
+  compareStored(path, { counter: cell.gpu.counter }, { counter: manifest.counter }, found);
   found.require(cell.load.id === cell.key.load, path, 'load.id', { got: cell.load.id, want: cell.key.load });
   if (launch === null) return;
   compareStored(path, { control: cell.control }, { control: launch.control }, found);

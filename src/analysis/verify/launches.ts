@@ -28,12 +28,12 @@ export async function verifyLaunches(
   });
   for (const launch of launches) {
     const part = launch.idleLoaded === null ? null : await run.launchPart(launch.key, 'idle');
-    checkIdle(launchFile(launch.key), 'idleLoaded', launch.idleLoaded, part?.gpu ?? null, limitW(launch), found);
+    checkIdle(launchFile(launch.key), 'idleLoaded', launch.idleLoaded, part?.gpu ?? null, limitW(launch), run, found);
   }
   const { idleBare } = run.manifest;
   const bare = idleBare === null ? null : await run.bareIdle();
   const defaultW = launches.map(limitW).find((watts) => watts !== null) ?? null;
-  checkIdle(bare === null ? MANIFEST : idleGpu('bare'), 'idleBare', idleBare, bare, defaultW, found);
+  checkIdle(bare === null ? MANIFEST : idleGpu('bare'), 'idleBare', idleBare, bare, defaultW, run, found);
   checkCoverage(run, launches, cells, found);
 }
 
@@ -66,6 +66,7 @@ function checkIdle(
   stored: IdlePower | null,
   samples: GpuSampleTable | null,
   defaultLimitW: number | null,
+  { manifest }: Pick<RunReader, 'manifest'>,
   found: Findings,
 ): void {
   if (stored === null) return;
@@ -74,7 +75,7 @@ function checkIdle(
     else found.notes.push(`${file}: ${name} cannot be derived again, no launch says what the board's default limit is`);
     return;
   }
-  const recomputed = idlePower(samples, stored.interval, MAX_POWER_FACTOR * defaultLimitW);
+  const recomputed = idlePower(samples, stored.interval, MAX_POWER_FACTOR * defaultLimitW, manifest.counter);
   compareStored(file, { [name]: stored }, { [name]: recomputed }, found);
 }
 

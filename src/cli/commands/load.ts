@@ -46,7 +46,13 @@ export function configure(command: Command): void {
     .option('--extra-body <json>', 'fields added to every request body, as a JSON object')
     .option('--ca-file <pem>', 'authorities to trust instead of the system, for https')
     .option('--insecure', 'accept any certificate; the capture says so')
-    .option('--gpu <which>', 'energy of a GPU on this machine: none, nvml or nvml:UUID', 'none')
+    .option('--gpu <which>', 'energy of GPUs on this machine: none, nvml or nvml:UUID,UUID (default: none)')
+    .option(
+      '--energy <source>',
+      'as --gpu, or dcgm:URL of a dcgm-exporter on the server; dcgm:URL#UUID,UUID for several',
+    )
+    .option('--board-limit <W>', 'default power limit of one board, where the exporter does not tell it', positive)
+    .option('--preflight <s>', 'each of the three polls that find the tick of the counter (default: 5)', positive)
     .option('--soak <s>', 'closed loop before the load, seconds', nonNegative, 0)
     .option('--price <dollars>', 'price of the server in dollars per hour; without it no dollars are shown', positive)
     .option('--workers <n>', 'threads that send the load', count, 1)

@@ -12,6 +12,7 @@ import type {
 } from '../device.ts';
 import { snapClock } from '../sample.ts';
 import { NVML_SUCCESS, nvmlError } from './codes.ts';
+import { counterAgeNs } from './counter-age.ts';
 import { openFaultEvents } from './events.ts';
 import { cudaIndexOf, findBoard, identityOf, limitsOf, refuseShared } from './identity.ts';
 import { loadNvml } from './library.ts';
@@ -47,6 +48,10 @@ class NvmlGpu implements GpuDevice {
 
   async read(originNs: bigint, scope: ReadScope = 'all'): Promise<GpuSample> {
     return this.#reader.read(originNs, scope);
+  }
+
+  async counterAgeNs(): Promise<number | null> {
+    return counterAgeNs(this.#session, this.#board);
   }
 
   async lockSmClock(mhz: number): Promise<number> {

@@ -17,6 +17,7 @@ export const STRUCT_BYTES = {
 export const OFFSETS = {
   fieldId: 0,
   fieldScope: 4,
+  fieldTimestamp: 8,
   fieldValueType: 24,
   fieldReturn: 28,
   fieldValue: 32,
@@ -47,6 +48,11 @@ export function fieldRequest(ids: readonly number[]): Buffer {
     bytes.writeUInt32LE(id, index * STRUCT_BYTES.nvmlFieldValue_t + OFFSETS.fieldId);
   });
   return bytes;
+}
+
+/** When the driver took the value, microseconds of wall time; 0 where it does not say. */
+export function fieldStampUs(bytes: Buffer, index: number): number {
+  return Number(bytes.readBigInt64LE(index * STRUCT_BYTES.nvmlFieldValue_t + OFFSETS.fieldTimestamp));
 }
 
 export interface FieldAnswer {

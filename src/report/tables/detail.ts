@@ -1,9 +1,10 @@
 // Everything that one cell's file says in numbers: its own section of the report.
 
+import { energyScope } from '../../analysis/energy-words.ts';
 import { type CapBinding, type LatencySummary, offerText } from '../../core/index.ts';
 import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
-import { energyAbsent } from '../words.ts';
+import { energyAbsent, energyPerToken } from '../words.ts';
 import { loadKindPairs } from './load-kind.ts';
 import { ENERGY_SCOPE, left, type Row, right, type Table } from './table.ts';
 
@@ -90,16 +91,17 @@ function energyPairs(view: CellView): Pair[] {
   const w = cell.windowEnergy;
   return [
     ['energy of the window', withBound(e.energyJ, e.boundJ, 'J')],
-    ['mean power', withUnit(e.meanPowerW, 'W', 4)],
-    ['energy per output token', withBound(e.jPerToken, e.jPerTokenBound, 'J/token')],
-    ['energy per good token', withUnit(e.jPerGoodToken, 'J/token', 4)],
+    ['scope', energyScope(cell)],
+    ['mean power', withBound(e.meanPowerW, e.boundJ / cell.metrics.windowS, 'W')],
+    ['energy per output token', energyPerToken(cell)],
+    ['energy per good token', withBound(e.jPerGoodToken, e.jPerGoodTokenBound, 'J/token')],
     ['good tokens per joule', number(e.goodTokensPerJoule, 4)],
-    ['energy per prompt and output token', withUnit(e.jPerTotalToken, 'J/token', 4)],
+    ['energy per prompt and output token', withBound(e.jPerTotalToken, e.jPerTotalTokenBound, 'J/token')],
     ['above the idle of the loaded server', withBound(e.marginalJPerToken, e.marginalJPerTokenBound, 'J/token')],
-    ['above the idle of the bare board', withUnit(e.aboveBareJPerToken, 'J/token', 4)],
+    ['above the idle of the bare board', withBound(e.aboveBareJPerToken, e.aboveBareJPerTokenBound, 'J/token')],
     [
       'idle power loaded / bare',
-      `${withUnit(e.idleLoadedW, 'W', 3, 'not measured')} / ${withUnit(e.idleBareW, 'W', 3, 'not measured')}`,
+      `${withBound(e.idleLoadedW, e.idleLoadedBoundW, 'W', 'not measured')} / ${withBound(e.idleBareW, e.idleBareBoundW, 'W', 'not measured')}`,
     ],
     ['achieved SM clock', withUnit(achievedSmClockMhz, 'MHz', 4)],
     ...(w === null

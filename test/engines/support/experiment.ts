@@ -32,7 +32,7 @@ export function experimentWith(
     gpu: { kind: 'none' },
     arms: [],
     loads: [],
-    phases: { bareIdleS: 0, soak: SOAK, idleSettleS: 0, idleMeasureS: 0, gapS: 0 },
+    phases: { preflightS: 0, bareIdleS: 0, soak: SOAK, idleSettleS: 0, idleMeasureS: 0, gapS: 0 },
     loadWorkers: 1,
     crosscheck: null,
   };

@@ -244,13 +244,18 @@ function energyOf({ powerW, jPerToken }: Required<CellOptions>): NonNullable<Cel
     jPerToken,
     jPerTokenBound: (26.7 / (powerW * 30)) * jPerToken,
     jPerGoodToken: jPerToken * 1.02,
+    jPerGoodTokenBound: (26.7 / (powerW * 30)) * jPerToken * 1.02,
     goodTokensPerJoule: 0.98 / jPerToken,
     jPerTotalToken: jPerToken / 4,
+    jPerTotalTokenBound: (26.7 / (powerW * 30)) * (jPerToken / 4),
     marginalJPerToken: jPerToken * 0.6,
     marginalJPerTokenBound: jPerToken * 0.01,
     aboveBareJPerToken: jPerToken * 0.7,
+    aboveBareJPerTokenBound: jPerToken * 0.01,
     idleLoadedW: 81,
+    idleLoadedBoundW: 0.5,
     idleBareW: 60,
+    idleBareBoundW: 0.4,
   };
 }
 
@@ -336,6 +341,7 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
       options.gpu === 'none'
         ? null
         : {
+            boards: 1,
             energyJ: options.powerW * 30,
             boundJ: 26.7,
             changePoints: 300,
@@ -400,6 +406,7 @@ function gpuRows({ powerW, clockMhz }: Required<CellOptions>): GpuSampleTable {
       applicationMemMhz: 9001,
       boostMaxMhz: 2520,
       persistence: 1,
+      board: 0,
     });
   }
   return gpuSampleTable(samples);

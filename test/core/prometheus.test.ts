@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { histogramIncrease } from '../../src/analysis/histogram.ts';
-import { labelsOf, nameOf, parsePrometheus, sumSeries } from '../../src/analysis/prometheus.ts';
+import { labelsOf, nameOf, parsePrometheus, sumSeries } from '../../src/core/prometheus.ts';
 
 const page = (name: string) => readFileSync(join(import.meta.dirname, '../fixtures/vllm-real', name), 'utf8');
 
