@@ -204,8 +204,8 @@ export interface CellMetrics {
 }
 
 export const CELL_SCHEMA = 'tokbench.cell/4';
-export const LAUNCH_SCHEMA = 'tokbench.launch/2';
-export const MANIFEST_SCHEMA = 'tokbench.manifest/1';
+export const LAUNCH_SCHEMA = 'tokbench.launch/3';
+export const MANIFEST_SCHEMA = 'tokbench.manifest/2';
 
 export interface CellFile {
   readonly schema: typeof CELL_SCHEMA;

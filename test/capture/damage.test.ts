@@ -197,7 +197,7 @@ describe('openRun and the reader', () => {
     writeFileSync(path, toJson({ ...manifestFile(), schema: 'tokbench.manifest/2' }));
     await expect(openRun(dir)).rejects.toMatchObject({
       code: 'unsupported_version',
-      message: 'manifest.json has schema tokbench.manifest/2; this program reads tokbench.manifest/1.',
+      message: 'manifest.json has schema tokbench.manifest/3; this program reads tokbench.manifest/2.',
     });
     writeFileSync(path, toJson({ ...manifestFile(), extra: 1 }));
     await expect(openRun(dir)).rejects.toMatchObject({
