@@ -20,7 +20,7 @@ import { type Sampler, startSampler } from '../telemetry/sampler.ts';
 import { startScraper } from '../telemetry/scraper.ts';
 import { runCell } from './cell.ts';
 import { addPhase, announcePhase, type LaunchContext, type LaunchDraft, type RunContext, warn } from './context.ts';
-import { applyControls, undoControls } from './controls.ts';
+import { applyControls, sayUnexplainedClock, undoControls } from './controls.ts';
 import type { LaunchPlan } from './plan.ts';
 import { withEngine } from './server.ts';
 import { idle, soak } from './warm-phases.ts';
@@ -171,6 +171,7 @@ async function loads(
     cells.push(file);
     addPhase(draft, `load ${load.id}`, file.phases.startNs, file.phases.drainEndNs);
     await recordExactEnergy(context, file);
+    sayUnexplainedClock(context, file);
     context.reporter.emit({ kind: 'cell-finished', cell: file });
     context.writer.event('cell_finished', { cell: cellId(file.key), status: file.status, valid: file.valid });
     if (loadSignal.aborted) throw loadSignal.reason;

@@ -19,7 +19,7 @@ import { credentialsOf } from '../engines/credentials.ts';
 import { hasLevers, refuseImpossibleArms } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
-import { findRefusingJournal } from '../gpu/guard/stale.ts';
+import { findRefusingJournal, findRunOnBoard } from '../gpu/guard/stale.ts';
 import type { LoadOptions } from '../loadgen/load.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
@@ -97,6 +97,7 @@ async function withSession(
   const prompts = await PromptShelf.fill(experiment, attached.takesIds);
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
+    if (session) refuseBusyBoards(session);
     if (session) await refuseImpossibleArms(experiment.arms, session.device);
     if (session && session.devices.length > 1) refuseLeversOfMany(experiment);
     const energy = await openEnergySource(experiment, session, announcePreflight(options.reporter), signal);
@@ -249,6 +250,19 @@ function refuseStaleJournal(): void {
   throw new RefusedError('stale_journal', `${stale.reason} (journal ${stale.path})`, {
     advice: "Run 'tokbench restore' first: it undoes what the journal lists and says how it went.",
   });
+}
+
+/** Another run on the same board would be disturbed, and one of the two would put back the other's settings. */
+function refuseBusyBoards({ addresses, devices }: GpuSession): void {
+  const folders = [stateDir(), ...otherStateDirs()];
+  for (const [index, address] of addresses.entries()) {
+    const { name, uuid } = devices[index]!.identity;
+    const busy = findRunOnBoard(folders, address, uuid);
+    if (!busy) continue;
+    throw new RefusedError('board_in_use', `${busy.reason} on ${name} ${uuid} (journal ${busy.path})`, {
+      advice: 'Wait until it has ended, or use another board.',
+    });
+  }
 }
 
 /** Seals what is there; where not even that can be written, the folder verifies as interrupted. */

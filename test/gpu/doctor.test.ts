@@ -10,7 +10,7 @@ import { type Journal, newJournal, readJournal, writeJournal } from '../../src/g
 import { bootId, processFacts } from '../../src/gpu/guard/proc.ts';
 import { repairJournals } from '../../src/gpu/guard/repair.ts';
 import { isOrphan, type TaggedServer } from '../../src/gpu/guard/servers.ts';
-import { findRefusingJournal, inspectJournals } from '../../src/gpu/guard/stale.ts';
+import { findRefusingJournal, findRunOnBoard, inspectJournals } from '../../src/gpu/guard/stale.ts';
 import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
 
 const NOBODY_UID = 65_534;
@@ -164,6 +164,28 @@ describe('a journal for which no run may start', () => {
     expect(findRefusingJournal(own, [other])?.path).toBe(join(other, 'guard-real.json'));
     write(own, 'ours', locked);
     expect(findRefusingJournal(own, [other])?.path).toBe(join(own, 'guard-ours.json'));
+  });
+});
+
+describe('a run that goes on', () => {
+  const nvml = { kind: 'nvml', uuid: null, libraryPath: null } as const;
+  const board = { uuid: 'GPU-1', synthetic: false, powerLimitW: 350 };
+  test('has its board for itself', () => {
+    write(own, 'a', { address: nvml, board, runner: here });
+    expect(findRunOnBoard([own], nvml, 'GPU-1')?.path).toBe(join(own, 'guard-a.json'));
+    expect(findRunOnBoard([own], nvml, 'GPU-2')).toBeNull();
+    expect(findRunOnBoard([own], { kind: 'simulated', socketPath: '/a' }, 'GPU-1')).toBeNull();
+  });
+
+  test('on a simulated board is told by its socket', () => {
+    write(own, 'a', { address: { kind: 'simulated', socketPath: '/a' }, board, runner: here });
+    expect(findRunOnBoard([own], { kind: 'simulated', socketPath: '/a' }, 'GPU-1')).not.toBeNull();
+    expect(findRunOnBoard([own], { kind: 'simulated', socketPath: '/b' }, 'GPU-1')).toBeNull();
+  });
+
+  test('no longer once it is gone', () => {
+    write(own, 'a', { address: nvml, board, ...locked });
+    expect(findRunOnBoard([own], nvml, 'GPU-1')).toBeNull();
   });
 });
 

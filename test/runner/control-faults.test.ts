@@ -87,6 +87,48 @@ describe('a board that does not do as it is told', { timeout: LONG }, () => {
   });
 });
 
+describe('what is said of clocks', { timeout: LONG }, () => {
+  const stderrOf = async (wanted: Wanted) => {
+    const at = scene(experimentText(wanted));
+    const run = tokbench(['run', at.config, '--out', at.dir, ...QUICK], {
+      ...at.env,
+      TOKBENCH_SIM_GPU_SOCKET: gpu.socketPath,
+    });
+    return (await run.ended).stderr;
+  };
+
+  test('a clock that somebody else locked is suspected, and how to reset it is told', async () => {
+    await gpu.send('lock', { min_mhz: 1260, max_mhz: 1260 });
+    const stderr = await stderrOf({});
+    await gpu.send('reset_lock');
+    expect(stderr).toMatch(/never rose above 1260 MHz of 2520 MHz[\s\S]*nvidia-smi -rgc/);
+  });
+
+  test('a free clock and one that the arm locks are not', async () => {
+    expect(await stderrOf({})).not.toMatch(/never rose above/);
+    expect(await stderrOf(LOCK)).not.toMatch(/never rose above/);
+  });
+
+  test('a limit that is not the default is told at the start', async () => {
+    await gpu.send('set_limit', { mw: 300_000 });
+    expect(await stderrOf({})).toMatch(/found with a limit of 300 W; its default is 350 W/);
+  });
+});
+
+describe('a board that another run uses', { timeout: LONG }, () => {
+  test('is refused to a second run until the first has ended', async () => {
+    const at = scene(experimentText({ windowS: 8 }));
+    const env = { ...at.env, TOKBENCH_SIM_GPU_SOCKET: gpu.socketPath };
+    const first = tokbench(['run', at.config, '--out', at.dir, ...QUICK], env);
+    await first.says('load l4');
+    const second = await tokbench(['run', at.config, '--out', `${at.dir}-2`, ...QUICK], env).ended;
+    expect(second.code, second.stderr).toBe(3);
+    expect(second.stderr).toContain('board_in_use');
+    expect(existsSync(`${at.dir}-2`)).toBe(false);
+    expect((await first.ended).code).toBe(0);
+  });
+});
+
 describe('arms that may not be used here', { timeout: LONG }, () => {
   const stub = buildNvmlStub();
   test.each(['simulated', 'nvml'])('are refused before anything is written (%s)', async (door) => {

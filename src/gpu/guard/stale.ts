@@ -3,6 +3,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../core/index.ts';
+import type { GpuAddress } from '../device.ts';
 import { isJournalName, isOpen, type Journal, readJournal } from './journal.ts';
 import { bootId, isSameProcess } from './proc.ts';
 
@@ -41,6 +42,16 @@ export function findStaleJournal(folder: string): StaleJournal | null {
  */
 export function findRefusingJournal(own: string, others: readonly string[]): StaleJournal | null {
   return findStaleJournal(own) ?? inspectJournals(others).find(touchesRealBoard) ?? null;
+}
+
+/** A living run on the same board, or null: two runs would change each other's settings and put back the wrong ones. */
+export function findRunOnBoard(folders: readonly string[], address: GpuAddress, uuid: string): FoundJournal | null {
+  const isSame = ({ address: its, board }: Journal): boolean =>
+    address.kind === 'simulated'
+      ? its?.kind === 'simulated' && its.socketPath === address.socketPath
+      : its?.kind === 'nvml' && board?.uuid === uuid;
+  const busy = ({ state, journal }: FoundJournal) => state === 'in_use' && journal !== null && isSame(journal);
+  return inspectJournals(folders).find(busy) ?? null;
 }
 
 const touchesRealBoard = ({ state, journal }: FoundJournal): boolean =>
