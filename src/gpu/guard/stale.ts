@@ -11,7 +11,7 @@ import { bootId, isSameProcess } from './proc.ts';
  * `stale`: runner and watchdog are dead while something may still be in force. `in_use`: one of them lives.
  * `undone`: restored, or nothing was changed. `earlier_boot`: the reboot undid locks, limits and processes.
  */
-export type JournalState = 'stale' | 'in_use' | 'undone' | 'earlier_boot' | 'unreadable';
+type JournalState = 'stale' | 'in_use' | 'undone' | 'earlier_boot' | 'unreadable';
 
 export interface FoundJournal {
   readonly path: string;
