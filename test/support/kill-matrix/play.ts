@@ -27,6 +27,9 @@ export interface Outcome {
   readonly cappedAtKill: boolean;
   /** From the kill until the board was as it was found and no server lived; null: not within 30 s. */
   readonly safeAfterMs: number | null;
+  /** At the very end: unlocked and at the limit as found, and server processes that still live. */
+  readonly boardAsFound: boolean;
+  readonly serversLeft: number;
   /** Runner and watchdog dead: refused with exit 3, the journal named, and repaired. Null where nothing was open. */
   readonly refused: boolean | null;
   readonly restored: boolean | null;
@@ -165,12 +168,6 @@ function servers(runId: string, journal: Journal | null): number[] {
   return [...new Set([...processesWith('TOKBENCH_RUN', runId), ...group.map(({ pid }) => pid)])];
 }
 
-/** For a person who has to find out why. */
-async function whatIsLeft(gpu: TestGpu, runId: string | null, journal: Journal | null): Promise<string> {
-  const state = JSON.stringify(await gpu.send('state'));
-  return `${state}, servers ${runId === null ? 'unknown' : servers(runId, journal).join(', ')}`;
-}
-
 const runIdOf = (path: string): string => /guard-(.*)\.json$/.exec(path)![1]!;
 
 /** Plays one case. The board, the run and everything that it started are this case's own. */
@@ -227,7 +224,10 @@ async function judged({ at, gpu, run, instant, door, env, memory }: Case): Promi
   if (safeAfterMs === null) faults.push('not safe within 30 s');
   const { code, stderr } = await run.ended;
   await until(async () => before?.journal.watchdog == null || !isSameProcess(before.journal.watchdog), struckAtMs);
-  if (!(await safe())) faults.push(`not safe at the end: ${await whatIsLeft(gpu, runId, before?.journal ?? null)}`);
+  const boardAsFound = await isUntouched(gpu);
+  const left = runId === null ? [] : servers(runId, before?.journal ?? null);
+  if (!boardAsFound) faults.push(`the board at the end: ${JSON.stringify(await gpu.send('state'))}`);
+  if (left.length > 0) faults.push(`servers left: ${left.join(', ')}`);
   const verified = await tokbench(['verify', at.dir], at.env).ended;
   if (verified.code !== 0) faults.push(`verify ${verified.code}: ${verified.stderr.trim()} ${verified.stdout.trim()}`);
   const expected: Readonly<Record<Instant['target'], readonly (number | null)[]>> = {
@@ -248,6 +248,8 @@ async function judged({ at, gpu, run, instant, door, env, memory }: Case): Promi
     lockedAtKill: locked !== '0',
     cappedAtKill: limit !== '350000',
     safeAfterMs,
+    boardAsFound,
+    serversLeft: left.length,
     refused,
     restored,
     exitCode: code,
