@@ -42,10 +42,8 @@ function rowOf(own: readonly Outcome[]): string[] {
     String(count(({ struck }) => struck)),
     String(count(({ insideWrite }) => insideWrite)),
     String(count(({ lockedAtKill, cappedAtKill }) => lockedAtKill || cappedAtKill)),
-    String(
-      count(({ faults, safeAfterMs }) => safeAfterMs !== null && !faults.some((fault) => fault.startsWith('not safe'))),
-    ),
-    String(count(({ faults }) => faults.some((fault) => fault.startsWith('not safe')))),
+    String(count(({ boardAsFound, safeAfterMs }) => boardAsFound && safeAfterMs !== null)),
+    String(own.reduce((sum, { serversLeft }) => sum + serversLeft, 0)),
     (Math.max(...safe) / 1000).toFixed(1),
     target === 'both' ? `${open.filter(({ refused, restored }) => refused && restored).length} of ${open.length}` : '-',
     String(count(({ verifyCode }) => verifyCode === 0)),
