@@ -31,6 +31,7 @@ function findingOf(rule: Rule, input: RuleInput): Finding {
   if (rule.needsGpu && noGpu) return notApplicable('no GPU in the config');
   if (rule.rule === 'V30' && noGpu) return notEvaluated('no GPU in the config');
   const { kind, counter } = input.facts.gpu;
+  if (rule.needsOwnBoard && kind === 'dcgm') return notApplicable('the board is on another machine');
   if (rule.needsColumn && counter?.missing.includes(rule.needsColumn))
     return notApplicable(`the energy source (${kind}) gives no ${rule.needsColumn}`);
   const refused = counter?.refused ?? null;

@@ -50,6 +50,8 @@ export interface Rule {
   readonly needsCounter?: true;
   /** Asked of every board by itself; the worst answer counts. */
   readonly perBoard?: true;
+  /** Asks what only the machine of the board can tell: not applicable to the exporter of another one. */
+  readonly needsOwnBoard?: true;
   /** The column that it reads: not applicable to a source that never fills it. */
   readonly needsColumn?: GpuSampleColumn;
   check(input: RuleInput): Finding;

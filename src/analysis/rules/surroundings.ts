@@ -92,8 +92,22 @@ function eccOrFault(input: RuleInput): Finding {
   return pass(evidence, `no uncorrected memory error; ${quiet}`);
 }
 
-export const V22: Rule = { rule: 'V22', code: 'foreign_process', act: 'X', needsGpu: true, check: foreign };
-export const V23: Rule = { rule: 'V23', code: 'ecc_or_fault', act: 'L', needsGpu: true, check: eccOrFault };
+export const V22: Rule = {
+  rule: 'V22',
+  code: 'foreign_process',
+  act: 'X',
+  needsGpu: true,
+  needsOwnBoard: true,
+  check: foreign,
+};
+export const V23: Rule = {
+  rule: 'V23',
+  code: 'ecc_or_fault',
+  act: 'L',
+  needsGpu: true,
+  needsOwnBoard: true,
+  check: eccOrFault,
+};
 export const V26 = unmeasured('V26', 'soak_unstable', 'W', "the temperature of the block's first cell");
 export const V28 = unmeasured('V28', 'env_mismatch', 'X', 'a cell alone has no pair to compare with');
 /** A loop that has sent all there was runs empty, so only one without an end holds its slots full. */
