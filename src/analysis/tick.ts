@@ -99,10 +99,11 @@ function refusalOf({ callNs }: TickFindings, tickNs: Ns | null, limitNs: Ns): Co
   };
 }
 
-/** h of METHOD 1.9: a fifth of the tick, within [5, 50] ms; 20 ms where the tick is not known. */
+/** h of METHOD 1.9: a fifth of the tick in whole ms, within [5, 50] ms; 20 ms where the tick is not known. */
 export function boardPeriodMs(tickNs: Ns | null): number {
   if (tickNs === null) return 20;
-  return Math.min(PERIOD_BOUNDS_MS.max, Math.max(PERIOD_BOUNDS_MS.min, tickNs / NS_PER_MS / READINGS_PER_TICK));
+  const periodMs = Math.round(tickNs / NS_PER_MS / READINGS_PER_TICK);
+  return Math.min(PERIOD_BOUNDS_MS.max, Math.max(PERIOD_BOUNDS_MS.min, periodMs));
 }
 
 /** Time between two scrapes of a cache of period c: a fifth of c, not below 100 ms. */

@@ -169,7 +169,7 @@ const soak = mapping({
 });
 
 const phases = mapping({
-  preflightS: seconds('each of the three polls that find the tick of the energy counter', { min: 0.2 }).optional(),
+  preflightS: seconds('each of the three polls that find the tick of the energy counter', { min: 1 }).optional(),
   bareIdleS: seconds('idle power before any server').optional(),
   soak: soak.default({}),
   idleSettleS: seconds('rest before the idle measurement').optional(),

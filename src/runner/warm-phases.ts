@@ -77,6 +77,7 @@ export async function idle(
   const { experiment, origin, sampler, energy } = context;
   if (!sampler || !energy) return;
   const { idleSettleS, idleMeasureS } = experiment.phases;
+  if (idleMeasureS === 0) return;
   announcePhase(context, plan, 'idle', idleSettleS + idleMeasureS, 'loaded, no traffic');
   const settleNs = origin.now();
   await sleep(Math.max(idleSettleS, energy.marginS) * 1000, signal);

@@ -45,7 +45,7 @@ ${loads
   )
   .join('\n')}
 phases:
-  preflightS: 0.4
+  preflightS: 1
   bareIdleS: 0
   soak: { minS: 2, maxS: 2, compareS: 1, promptTokens: 64, outputTokens: 16 }
   idleSettleS: 0.5
