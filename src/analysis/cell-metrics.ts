@@ -13,6 +13,7 @@ export interface MetricParts {
   readonly unverified: boolean;
   readonly energy: WindowEnergy | null;
   readonly energyReason: string | null;
+  readonly otherScopes: CellMetrics['otherScopes'];
   readonly idleLoaded: IdlePower | null;
   readonly idleBare: IdlePower | null;
   readonly achievedSmClockMhz: number | null;
@@ -44,6 +45,7 @@ export function cellMetrics(parts: MetricParts): CellMetrics {
     ...tokens,
     energy: energy === null ? null : energyMetrics(energy, parts),
     energyReason: parts.energyReason,
+    otherScopes: parts.otherScopes,
     achievedSmClockMhz: parts.achievedSmClockMhz,
     cost: pricePerHour === null || goodputTokPerS === null ? null : costOf(pricePerHour, goodputTokPerS),
   };

@@ -16,6 +16,7 @@ import { cellMetrics } from './cell-metrics.ts';
 import { achievedSmClockMhz, energyForbiddenBy, gpuWindows, totalEnergy } from './gpu-window.ts';
 import { meanInFlight, pooledTpotMs } from './in-flight.ts';
 import { labelsOf } from './labels.ts';
+import { otherScopes } from './other-scopes.ts';
 import { recoveryS } from './recovery.ts';
 import { measureRequests } from './request-metrics.ts';
 import { evaluateRules, keepsValid } from './rules/evaluate.ts';
@@ -69,6 +70,7 @@ export function assessCell(input: CellEvidence): CellAssessment {
     },
     energy,
     energyReason: energyReason(facts.gpu, energy, refused ?? energyForbiddenBy(boards)),
+    otherScopes: otherScopes(input.metrics, window),
     idleLoaded,
     idleBare,
     achievedSmClockMhz: achievedSmClockMhz(gpu),

@@ -25,6 +25,16 @@ export function tooShort({
   return neededS === null ? 'no power was drawn' : `needs >= ${Math.ceil(neededS)} s`;
 }
 
+/** One line per other scope, labelled: `1234.5 J in package-0 (RAPL, this machine's CPUs; beside the boards, in no J/token)`. */
+export function otherScopeLines({ metrics }: Pick<CellFile, 'metrics'>): string[] {
+  return metrics.otherScopes.map(({ scope, source, energyJ, longestGapS, reason }) => {
+    const what = source === 'rapl' ? 'RAPL' : 'external meter';
+    if (energyJ === null) return `${scope} (${what}): not measured, ${reason}`;
+    const gap = longestGapS === null ? '' : `, read every ${longestGapS.toFixed(1)} s or less`;
+    return `${scope} (${what}): ${energyJ.toFixed(1)} J${gap}; in none of the figures of the boards`;
+  });
+}
+
 /** `0.1234 ± 0.0003 J/token, 12000.0 ± 26.7 J, 200.0 ± 0.4 W (GPU board)`; without J/token where the window is too short. */
 export function energyLine(cell: CellFile): string {
   const { energy, energyReason, windowS } = cell.metrics;

@@ -143,6 +143,18 @@ const metrics = z.strictObject({
   edgeImbalance: nullable(figure),
   energy: nullable(energy),
   energyReason: nullable(z.string()).describe('why energy is null'),
+  otherScopes: z
+    .array(
+      z.strictObject({
+        scope: z.string(),
+        source: z.enum(['rapl', 'meter']),
+        readings: z.number(),
+        longestGapS: nullable(figure),
+        energyJ: nullable(figure),
+        reason: nullable(z.string()),
+      }),
+    )
+    .describe('energy of anything but the GPU boards: in none of the figures above'),
   achievedSmClockMhz: nullable(figure),
   cost: nullable(
     z.strictObject({ pricePerHour: z.number(), dollarsPerMtok: nullable(figure), goodTokensPerDollar: figure }),

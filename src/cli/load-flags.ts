@@ -47,6 +47,8 @@ export interface LoadFlags {
   readonly energy?: string;
   readonly boardLimit?: number;
   readonly preflight?: number;
+  readonly rapl?: boolean;
+  readonly meterCsv?: string;
   readonly soak: number;
   readonly price?: number;
   readonly workers: number;
@@ -88,6 +90,7 @@ export function experimentOfFlags(
     slo: flags.goodput === undefined ? null : sloOf(flags.goodput),
     gpu: gpuOf(flags),
     preflightS: flags.preflight ?? null,
+    otherScopes: { rapl: flags.rapl ?? false, meterCsv: pathOf(flags.meterCsv) },
     workers: flags.workers,
     load: { ...arrivalsOf(flags), ...lengthsOf(flags), ...promptsOf(flags), ...phasesOf(flags) },
     soakS: flags.soak,
@@ -124,6 +127,7 @@ const FLAG_OF_KEY: Readonly<Record<string, string>> = {
   'gpu.url': '--energy',
   'gpu.boardLimitW': '--board-limit',
   'phases.preflightS': '--preflight',
+  'otherScopes.meterCsv': '--meter-csv',
   loadWorkers: '--workers',
 };
 

@@ -1,7 +1,7 @@
 // One load as a person reads it: latency percentiles, rates, goodput, and whether the figures can be trusted.
 
 import { bottleneck } from '../analysis/bottleneck.ts';
-import { energyLine } from '../analysis/energy-words.ts';
+import { energyLine, otherScopeLines } from '../analysis/energy-words.ts';
 import type { CellFile, LatencySummary } from '../core/index.ts';
 
 /** @param dir where the capture is */
@@ -64,6 +64,7 @@ const attainment = ({ metrics }: CellFile): string =>
 function energyLines(cell: CellFile): string[] {
   const { cost } = cell.metrics;
   const lines = cell.gpu.kind === 'none' ? [] : [`energy       ${energyLine(cell)}`];
+  lines.push(...otherScopeLines(cell).map((text) => `beside       ${text}`));
   if (cost?.dollarsPerMtok != null)
     lines.push(`cost         $${cost.dollarsPerMtok.toFixed(3)} per million good tokens`);
   return lines;

@@ -2,7 +2,14 @@
 // command line can so be run again from the capture's own config.yaml.
 
 import { stringify } from 'yaml';
-import { EXPERIMENT_SCHEMA, type Experiment, type GpuSpec, type OpenAiEngineSpec, type Slo } from '../core/index.ts';
+import {
+  EXPERIMENT_SCHEMA,
+  type Experiment,
+  type GpuSpec,
+  type OpenAiEngineSpec,
+  type OtherScopesSpec,
+  type Slo,
+} from '../core/index.ts';
 import { parseExperiment } from './load.ts';
 
 export interface AttachedLoad {
@@ -15,6 +22,7 @@ export interface AttachedLoad {
   readonly gpu: GpuSpec;
   /** Seconds of each poll of the energy counter; null takes the method's. */
   readonly preflightS: number | null;
+  readonly otherScopes: OtherScopesSpec;
   readonly workers: number;
   /** Keys of the one load, in the words of the config; what is undefined is left to its default. */
   readonly load: Readonly<Record<string, unknown>> & {
@@ -42,7 +50,7 @@ export function attachedExperiment(input: AttachedLoad, path: string): AttachedE
 }
 
 function experimentFrom(input: AttachedLoad, profile: 'standard' | 'shortened', path: string): AttachedExperiment {
-  const { engine, servedName, tokenIds, seed, slo, gpu, preflightS, workers, load, soakS } = input;
+  const { engine, servedName, tokenIds, seed, slo, gpu, preflightS, otherScopes, workers, load, soakS } = input;
   const { promptTokens, outputTokens } = load;
   const document = {
     schema: EXPERIMENT_SCHEMA,
@@ -64,6 +72,7 @@ function experimentFrom(input: AttachedLoad, profile: 'standard' | 'shortened', 
       idleMeasureS: 0,
     },
     loadWorkers: workers,
+    otherScopes: given(otherScopes),
   };
   const text = `${HEAD}${stringify(document, { lineWidth: 0 })}`;
   return { experiment: parseExperiment(text, path), text };

@@ -55,7 +55,7 @@ export function parseExperiment(text: string, path: string): Experiment {
 /** The experiment with all defaults; null when a section had problems. Adds the problems of phase lengths. */
 function complete({ sections, arms, loads }: CheckedConfig, folder: string, list: ProblemList): Experiment | null {
   const { schema, name, seed, profile, repeats, slo, sensitivitySlos, model, engine, gpu, loadWorkers } = sections;
-  const { phases, crosscheck } = sections;
+  const { phases, crosscheck, otherScopes } = sections;
   if (!profile || !slo || !sensitivitySlos) return null;
   const judge = new PhaseJudge(profile, list);
   const slos = { primary: slo, sensitivity: sensitivitySlos };
@@ -81,6 +81,7 @@ function complete({ sections, arms, loads }: CheckedConfig, folder: string, list
   );
   checkSoak(phaseSpec, phases.soak, { maxModelLen: model.maxModelLen, maxSeqs: engine.maxSeqs }, list);
   if (!schema || !name || seed === undefined || !repeats || !loadWorkers || crosscheck === undefined) return null;
+  if (!otherScopes) return null;
   return {
     schema,
     name,
@@ -98,6 +99,7 @@ function complete({ sections, arms, loads }: CheckedConfig, folder: string, list
     phases: phaseSpec,
     loadWorkers,
     crosscheck,
+    otherScopes,
   };
 }
 

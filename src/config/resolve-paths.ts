@@ -8,7 +8,7 @@ export function resolvePaths(experiment: Experiment, folder: string): Experiment
   const program = (value: string) => programPath(value, folder);
   const data = (value: string) => (/^\.\.?(\/|$)/.test(value) ? resolve(folder, value) : value);
   const file = (value: string) => resolve(folder, value);
-  const { engine, model, crosscheck } = experiment;
+  const { engine, model, crosscheck, otherScopes } = experiment;
   return {
     ...experiment,
     model: { ...model, path: data(model.path), tokenizer: model.tokenizer ? file(model.tokenizer) : null },
@@ -16,6 +16,7 @@ export function resolvePaths(experiment: Experiment, folder: string): Experiment
       load.prompts.kind === 'ids' ? load : { ...load, prompts: { ...load.prompts, path: file(load.prompts.path) } },
     ),
     engine: engineWithPaths(engine, folder),
+    otherScopes: { ...otherScopes, meterCsv: otherScopes.meterCsv && file(otherScopes.meterCsv) },
     crosscheck: crosscheck && {
       ...crosscheck,
       command: program(crosscheck.command),

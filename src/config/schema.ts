@@ -183,6 +183,11 @@ const crosscheck = mapping({
   numPrompts: count('requests to send', 1, 1_000_000).default(100),
 });
 
+const otherScopes = mapping({
+  rapl: flag('energy of CPU packages and memory, where the kernel shows it').default(false),
+  meterCsv: text('CSV file that an external meter is writing').nullable().default(null),
+});
+
 /** The keys at the top of a config, `arms` and `loads` (lists of armSchema and loadSchema) left out. */
 export const SECTIONS = {
   schema: oneOf(EXPERIMENT_SCHEMA),
@@ -198,6 +203,7 @@ export const SECTIONS = {
   phases: phases.default({ soak: {} }),
   loadWorkers: count('threads that send the load', 1, 64).default(1),
   crosscheck: crosscheck.nullable().default(null),
+  otherScopes: otherScopes.default({ rapl: false, meterCsv: null }),
 } as const;
 
 export type Section = keyof typeof SECTIONS;

@@ -5,6 +5,7 @@ import type { CounterFacts } from './counter-facts.ts';
 import type { GpuSpec, Profile } from './experiment.ts';
 import type { CellKey, LaunchKey } from './ids.ts';
 import type { LoadSpec } from './load.ts';
+import type { OtherScope } from './other-scopes.ts';
 import type { Outcome, RequestState } from './outcome.ts';
 import type { Slo } from './slo.ts';
 import type { SurroundingsEvidence } from './surroundings.ts';
@@ -199,6 +200,8 @@ export interface CellMetrics {
   readonly energy: EnergyMetrics | null;
   /** Why energy is null: `none` (no GPU in the config) or the rule code that forbids it. */
   readonly energyReason: string | null;
+  /** CPU packages, memory, an external meter: each by itself, in none of the figures above. */
+  readonly otherScopes: readonly OtherScope[];
   readonly achievedSmClockMhz: number | null;
   readonly cost: CostMetrics | null;
 }

@@ -1,6 +1,7 @@
 // An experiment after its config file was checked and every default filled in. `config/` makes it; everyone reads it.
 
 import type { LoadSpec } from './load.ts';
+import type { OtherScopesSpec } from './other-scopes.ts';
 import type { Slo } from './slo.ts';
 
 export const EXPERIMENT_SCHEMA = 'tokbench.experiment/1';
@@ -152,6 +153,8 @@ export interface Experiment {
   readonly phases: PhaseSpec;
   readonly loadWorkers: number;
   readonly crosscheck: CrosscheckSpec | null;
+  /** Shown beside the energy of the boards, never added to it. */
+  readonly otherScopes: OtherScopesSpec;
 }
 
 /** An experiment whose engine is started by us. */

@@ -11,6 +11,7 @@ export * from './ids.ts';
 export * from './json.ts';
 export * from './lengths.ts';
 export * from './load.ts';
+export * from './other-scopes.ts';
 export * from './outcome.ts';
 export * from './requests.ts';
 export * from './salt.ts';

@@ -204,7 +204,8 @@ async function writeCell(
   const kept: Interval = { startNs: result.phases.startNs - margin, endNs: result.phases.drainEndNs + margin };
   await waitUntil(context, kept.endNs, result.aborted);
   const gpu = context.sampler ? await context.sampler.slice(kept.startNs, kept.endNs) : null;
-  const metrics = context.scraper.samples(kept.startNs, kept.endNs);
+  const others = await context.otherScopes.samples(kept.startNs, kept.endNs, start);
+  const metrics = [...context.scraper.samples(kept.startNs, kept.endNs), ...others];
   const surroundings = (await context.watch?.evidence()) ?? null;
   const schedule = playedSchedule(cell.load, plan, result);
   const facts = {

@@ -16,6 +16,7 @@ import type { RunningEngine } from '../engines/engine.ts';
 import type { Guard } from '../gpu/guard/guard.ts';
 import type { LoadOptions } from '../loadgen/load.ts';
 import type { BoardWatch } from '../telemetry/board-watch.ts';
+import type { OtherScopeReadings } from '../telemetry/other-scopes.ts';
 import type { Sampler } from '../telemetry/sampler.ts';
 import type { Scraper } from '../telemetry/scraper.ts';
 import type { FirstAttachment } from './attach.ts';
@@ -62,6 +63,7 @@ export type AfterLoads = (engine: RunningEngine, cells: readonly CellFile[], sig
 export interface LaunchContext extends RunContext {
   readonly sampler: Sampler | null;
   readonly scraper: Scraper;
+  readonly otherScopes: OtherScopeReadings;
   /** Null without a GPU. */
   readonly watch: BoardWatch | null;
   readonly idleLoaded: () => IdlePower | null;

@@ -16,6 +16,7 @@ import {
 import { parsePrometheus } from '../core/prometheus.ts';
 import type { RunningEngine } from '../engines/engine.ts';
 import type { BoardWatch } from '../telemetry/board-watch.ts';
+import { watchOtherScopes } from '../telemetry/other-scopes.ts';
 import { type Sampler, startSampler } from '../telemetry/sampler.ts';
 import { startScraper } from '../telemetry/scraper.ts';
 import { runCell } from './cell.ts';
@@ -134,11 +135,13 @@ async function measure(
     clock: run.clock,
     periodMs: SCRAPE_PERIOD_MS,
   });
+  const otherScopes = watchOtherScopes(run.experiment.otherScopes, () => run.origin.now());
   const loadSignal = AbortSignal.any([run.signal, serverGone.signal]);
   const context: LaunchContext = {
     ...run,
     sampler,
     scraper,
+    otherScopes,
     watch,
     idleLoaded: () => draft.idleLoaded,
     serverDied: () => died,
@@ -151,6 +154,7 @@ async function measure(
     const cells = await loads(context, plan, draft, engine, loadSignal);
     await run.afterLoads?.(engine, cells, loadSignal);
   } finally {
+    otherScopes.stop();
     await scraper.stop();
   }
 }

@@ -220,6 +220,7 @@ export function cellFile(patch: Partial<CellFile> = {}): CellFile {
       edgeImbalance: 0,
       energy: null,
       energyReason: 'too_few_ticks',
+      otherScopes: [],
       achievedSmClockMhz: 1980,
       cost: null,
     },

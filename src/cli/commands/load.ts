@@ -52,6 +52,8 @@ export function configure(command: Command): void {
       'as --gpu, or dcgm:URL of a dcgm-exporter on the server; dcgm:URL#UUID,UUID for several',
     )
     .option('--board-limit <W>', 'default power limit of one board, where the exporter does not tell it', positive)
+    .option('--rapl', 'CPU and memory energy of this machine as well, beside the boards and never added to them')
+    .option('--meter-csv <file>', 'power of an external meter as well, from the CSV file that it is writing')
     .option('--preflight <s>', 'each of the three polls that find the tick of the counter (default: 5)', positive)
     .option('--soak <s>', 'closed loop before the load, seconds', nonNegative, 0)
     .option('--price <dollars>', 'price of the server in dollars per hour; without it no dollars are shown', positive)

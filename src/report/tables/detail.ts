@@ -1,6 +1,6 @@
 // Everything that one cell's file says in numbers: its own section of the report.
 
-import { energyScope } from '../../analysis/energy-words.ts';
+import { energyScope, otherScopeLines } from '../../analysis/energy-words.ts';
 import { type CapBinding, type LatencySummary, offerText } from '../../core/index.ts';
 import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
@@ -179,7 +179,8 @@ function costPairs(view: CellView): Pair[] {
 /** What the cell measured beside latency, as pairs. */
 export function numbersTable(view: CellView): Table {
   const control = view.cell.gpu.kind === 'none' ? [] : [...controlPairs(view), ...boardPairs(view)];
-  const pairs = [...workPairs(view), ...energyPairs(view), ...control, ...costPairs(view)];
+  const beside = otherScopeLines(view.cell).map((text): Pair => ['beside the boards', text]);
+  const pairs = [...workPairs(view), ...energyPairs(view), ...beside, ...control, ...costPairs(view)];
   return {
     title: 'Work and energy',
     columns: [left('what'), left('value')],

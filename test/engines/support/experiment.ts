@@ -35,6 +35,7 @@ export function experimentWith(
     phases: { preflightS: 0, bareIdleS: 0, soak: SOAK, idleSettleS: 0, idleMeasureS: 0, gapS: 0 },
     loadWorkers: 1,
     crosscheck: null,
+    otherScopes: { rapl: false, meterCsv: null },
   };
 }
 

@@ -228,6 +228,7 @@ function metricsOf(options: Required<CellOptions>, requests: readonly RequestRec
     edgeImbalance: 0.004,
     energy: options.gpu === 'none' ? null : energyOf(options),
     energyReason: options.gpu === 'none' ? 'none' : null,
+    otherScopes: [],
     achievedSmClockMhz: options.gpu === 'none' ? null : options.clockMhz,
     cost:
       options.pricePerHour === null
