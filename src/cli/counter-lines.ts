@@ -21,7 +21,7 @@ export function counterLines({ kind, counter, samplePeriodMs, maxPowerW, default
     `energy of ${boards === 1 ? 'one GPU board' : `${boards} GPU boards`} by ${kind}${depth === 'full' ? '' : ' (preflight shortened)'}: the counter moves every ${ms(tickNs)} (longest ${ms(largestGapNs)}), read every ${Number(samplePeriodMs.toFixed(1))} ms, ${reading} ${ms(callNs)}; ${late.join(', ')}`,
     ...(neededS === null
       ? []
-      : [`at ${busyW} W on a ${defaultLimitW} W board a window needs ${windowText(neededS)} for J/token`]),
+      : [`a window needs ${windowText(neededS)} for J/token at ${busyW} W on a ${defaultLimitW} W board`]),
   ];
 }
 
