@@ -52,6 +52,16 @@ describe.skipIf(stub.path === null)('NVML through the C stand-in', () => {
     await gpu.stop();
   });
 
+  test("the age of the counter comes from the driver's own stamp, and is unknown without one", async () => {
+    const board = await open();
+    expect(await board.counterAgeNs!()).toBeNull();
+    vi.stubEnv('NVML_STUB_ENERGY_AGE_US', '40000');
+    const ages = [];
+    for (let reading = 0; reading < 20; reading++) ages.push((await board.counterAgeNs!())! / 1e6);
+    expect(Math.min(...ages)).toBeGreaterThan(30);
+    expect(Math.min(...ages)).toBeLessThanOrEqual(41);
+  });
+
   test('identity and limits are those of the board, marked as synthetic', async () => {
     const { identity, limits } = await open();
     const simulated = await openSimulatedGpu(gpu.socketPath);

@@ -59,6 +59,24 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+test('two boards are read one after the other in one thread, each sample with its number', async () => {
+  const second = await startTestGpu();
+  const addresses = [gpu, second].map(({ socketPath }) => ({ kind: 'simulated', socketPath }) as const);
+  sampler = await startSampler({ address: { kind: 'boards', addresses }, originNs, periodMs: 20, spoolPath: null });
+  await until(async () => (await sampler!.slice(0, Infinity)).count >= 40);
+  await second.stop();
+  const { board, energyMj, count } = await sampler.slice(0, Infinity);
+  expect([...board.slice(0, 6)]).toEqual([0, 1, 0, 1, 0, 1]);
+  await until(async () => {
+    const table = await sampler!.slice(0, Infinity);
+    return table.energyMj.some((value, row) => row > count && table.board[row] === 1 && Number.isNaN(value));
+  });
+  expect(energyMj.slice(0, 6).some(Number.isNaN)).toBe(false);
+  const later = await sampler.slice(0, Infinity);
+  expect(later.energyMj.some((value, row) => row > count && later.board[row] === 0 && value > 0)).toBe(true);
+  expect(Object.keys(sampler.errors()).join()).toMatch(/^board 1: /);
+});
+
 describe.each(doors)('sampler on the %s', (_name, door) => {
   beforeEach(() => {
     address = door;

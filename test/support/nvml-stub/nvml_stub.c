@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -416,6 +417,14 @@ static const struct { unsigned int id; const char *name; } FIELDS[] = {
   { 83, "energy_mj" }, { 185, "power_average_mw" }, { 186, "power_instant_mw" }, { 190, "enforced_mw" }, { 192, "limit_mw" },
 };
 
+/* Wall time less NVML_STUB_ENERGY_AGE_US, as a driver stamps a value that is so old; 0 without it. */
+static long long energy_stamp_us(void) {
+  const char *age = getenv("NVML_STUB_ENERGY_AGE_US");
+  struct timeval now;
+  if (age == NULL || gettimeofday(&now, NULL) != 0) return 0;
+  return now.tv_sec * 1000000LL + now.tv_usec - atoll(age);
+}
+
 static void fill_field(nvmlFieldValue_t *value, const char *line) {
   const char *name = NULL;
   for (size_t at = 0; at < sizeof FIELDS / sizeof FIELDS[0]; at += 1) {
@@ -425,6 +434,7 @@ static void fill_field(nvmlFieldValue_t *value, const char *line) {
   if (value->fieldId >= 185) name = NULL;
 #endif
   value->nvmlReturn = name == NULL ? NOT_SUPPORTED : SUCCESS;
+  value->timestamp = value->fieldId == 83 ? energy_stamp_us() : 0;
   value->valueType = value->fieldId == 83 ? 3 : 1;
   value->value.ull = name == NULL ? 0 : (unsigned long long)(number(line, name) + 0.5);
 }
