@@ -1,5 +1,6 @@
 // Arms against the baseline as ratios, pair by pair (same load, same repeat). Ratios only: no verdict is drawn here.
 
+import { tooShort } from '../../analysis/energy-words.ts';
 import { number } from '../format.ts';
 import type { CellView, ReportModel } from '../model.ts';
 import { verdictLine } from '../prose.ts';
@@ -34,6 +35,7 @@ function ratio(a: number | null, b: number | null): number | null {
 
 /** Ratio of J/token with the span that the two energy bounds allow. */
 function energyRatio(arm: CellView, baseline: CellView): string {
+  if (tooShort(arm.cell) !== null || tooShort(baseline.cell) !== null) return 'none: a window is too short';
   const [a, b] = [arm.cell.metrics.energy, baseline.cell.metrics.energy];
   const value = ratio(a?.jPerToken ?? null, b?.jPerToken ?? null);
   if (value === null) return 'none';
