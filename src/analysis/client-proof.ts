@@ -41,7 +41,13 @@ export function refusals(slo: Slo, demand: ClientDemand, proof: Proof): Calibrat
     });
   };
   const most = ceiling.eventsPerS / CEILING_PARTS;
-  if (demand.eventsPerS > most) {
+  if (most === 0) {
+    found.push({
+      code: 'plan_above_ceiling',
+      text: 'the ceiling of this client is not known: no token arrived in the time that was to show it',
+      advice: 'Quieten this machine: something else keeps the client or its loopback server from running.',
+    });
+  } else if (demand.eventsPerS > most) {
     found.push({
       code: 'plan_above_ceiling',
       text: `load ${demand.load} asks for ${whole(demand.eventsPerS)} tokens per second at its busiest, more than a third of the ${whole(ceiling.eventsPerS)} that this client can take`,
@@ -66,10 +72,15 @@ function twoDigits(value: number): string {
 
 const whole = (value: number): string => value.toFixed(0);
 
-/** Scales the step that came nearest to 70 % in proportion: the cost per event falls with the rate, so upwards it errs low. */
+/**
+ * Scales the step that came nearest to 70 % in proportion: the cost per event falls with the rate, so upwards it errs
+ * low. Steps in which no token arrived tell nothing; 0 where there are no others.
+ */
 export function ceilingOf(steps: readonly CeilingStep[]): Pick<ClientCeiling, 'eventsPerS' | 'extrapolated'> {
   const off = (step: CeilingStep) => Math.abs(step.loopUtilization - FULL_LOOP);
-  const nearest = steps.reduce((best, step) => (off(step) < off(best) ? step : best));
+  const [first, ...others] = steps.filter(({ eventsPerS }) => eventsPerS > 0);
+  if (first === undefined) return { eventsPerS: 0, extrapolated: true };
+  const nearest = others.reduce((best, step) => (off(step) < off(best) ? step : best), first);
   return {
     eventsPerS: (nearest.eventsPerS * FULL_LOOP) / nearest.loopUtilization,
     extrapolated: off(nearest) > NEAR,

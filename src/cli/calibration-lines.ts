@@ -60,6 +60,6 @@ const ms = (value: number | null): string => {
 /** Two significant digits, or all those before the point. */
 const short = (value: number): string => (value < 10 ? value.toPrecision(2) : value.toFixed(0));
 const rate = (value: number): string => Math.round(value).toLocaleString('en-US');
-const percent = (share: number): string => `${short(share * 100)} %`;
+const percent = (share: number): string => (Number.isFinite(share) ? `${short(share * 100)} %` : 'an unknown part');
 const atLeast = (floorMs: number | null): string =>
   floorMs === null || !Number.isFinite(floorMs) ? 'not known' : `${short(FLOOR_FACTOR * floorMs)} ms`;

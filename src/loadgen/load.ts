@@ -179,7 +179,7 @@ async function play(running: Running, startNs: Ns): Promise<LoadResult> {
   if (options.signal.aborted) stop();
   try {
     const results = await Promise.all(shards.map((shard) => shard.result));
-    if (results.some((result) => result?.early)) readings.closed ??= readCpu(now());
+    if (now() >= instants.windowEndNs || results.some((result) => result?.early)) readings.closed ??= readCpu(now());
     return resultOf(running, instants, results, readings);
   } finally {
     clearInterval(progress);

@@ -204,8 +204,11 @@ export class LoadShard {
     this.#over = true;
     const endedNs = this.#now();
     for (const timer of this.#timers) clearTimeout(timer);
-    const early = this.#slots !== null && this.#instants !== null && endedNs < this.#instants.tailEndNs;
-    if (this.#evidence === null && early) this.#closeWindow();
+    const instants = this.#instants;
+    const early = this.#slots !== null && instants !== null && endedNs < instants.tailEndNs;
+    // Without tail and drain, the end of the load may come before the timer of its window.
+    const windowOver = instants !== null && endedNs >= instants.windowEndNs;
+    if (this.#evidence === null && (early || windowOver)) this.#closeWindow();
     else if (this.#evidence === null) this.#monitor.close(this.#data.worker);
     this.#client.close();
     // A closed loop's requests that no slot got to had no arrival.

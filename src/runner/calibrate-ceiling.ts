@@ -52,8 +52,9 @@ export async function measureCeiling(input: CeilingInput, context: CalibrationCo
   }
 }
 
-/** The rate that would fill the loop if its cost per event stayed the same. */
-export function nextRate({ eventsPerS, loopUtilization }: CeilingStep): number {
+/** The rate that would fill the loop if its cost per event stayed the same; a much lower one where nothing came through. */
+export function nextRate({ askedEventsPerS, eventsPerS, loopUtilization }: CeilingStep): number {
+  if (eventsPerS === 0) return askedEventsPerS / LARGEST_LEAP;
   return eventsPerS * Math.min(LARGEST_LEAP, FULL_LOOP / loopUtilization);
 }
 

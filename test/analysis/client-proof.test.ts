@@ -53,6 +53,16 @@ test('a plan at a third of the ceiling is accepted, one above it is refused with
   expect(refusal).toMatchObject({ code: 'plan_above_ceiling', advice: expect.stringContaining('to 5.0 req/s') });
 });
 
+test('a machine on which no token arrived has no ceiling, and runs no plan', () => {
+  const silent = {
+    ...PROOF,
+    ceiling: { ...PROOF.ceiling, ...ceilingOf([{ askedEventsPerS: 20_000, eventsPerS: 0, loopUtilization: 0 }]) },
+  };
+  expect(silent.ceiling).toMatchObject({ eventsPerS: 0, extrapolated: true });
+  const [refusal] = refusals(SLO, DEMAND, silent);
+  expect(refusal).toMatchObject({ code: 'plan_above_ceiling', text: expect.stringContaining('no token arrived') });
+});
+
 test('an idle loop that stalls for half a second spoils a promise of 1 s', () => {
   const idle = (idleWorstMs: number): Proof => ({
     ...PROOF,
@@ -70,6 +80,7 @@ test('the ceiling comes from the step nearest to 70 %, scaled in proportion', ()
     eventsPerS: (10_000 * 0.7) / 0.9,
     extrapolated: true,
   });
+  expect(ceilingOf([step(0, 0.7), step(30_000, 0.6)])).toEqual({ eventsPerS: 35_000, extrapolated: false });
 });
 
 test('verify recomputes the verdict: a ceiling or a refusal that was changed by hand is found', async () => {

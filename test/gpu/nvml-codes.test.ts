@@ -54,7 +54,8 @@ const clocks: Attempt = (library) => withDevice(library, async (device) => devic
 /** The columns that are empty after a full reading, and what was counted as failed. */
 const reading: Attempt = (library) =>
   withDevice(library, async (device) => {
-    const sample = await device.read(0n);
+    // Which of several boards it is, only their reader knows.
+    const { board: _, ...sample } = await device.read(0n);
     const empty = Object.entries(sample).filter(([, value]) => Number.isNaN(value));
     return { empty: empty.map(([name]) => name), errors: [...device.readErrors.keys()] };
   });

@@ -235,3 +235,23 @@ test('a closed load never has more in flight than slots, and a slot goes on wher
   const terminal = [...table.doneNs].filter((at) => !Number.isNaN(at)).sort((a, b) => a - b);
   for (const at of [...table.scheduledNs].slice(3)) expect(terminal.some((done) => at >= done)).toBe(true);
 });
+
+test('a load without tail and drain ends with its window, and its evidence is whole, whichever timer is first', async () => {
+  const port = await serve((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const timer = setInterval(() => response.write(event(5, null)), 1);
+    response.on('close', () => clearInterval(timer));
+  });
+  const ends = { warmupS: 0.02, windowS: 0.05, tailS: 0, drainS: 0 };
+  const busy = planLoad({
+    ...{ seed: 3, repeat: 1, ordinal: 2, attempt: 1, tokenIds: [4, 1000] },
+    load: { ...LOAD, ...ends, rate: 400, outputTokens: 1000 },
+  });
+  for (let i = 0; i < 4; i++) {
+    const load = await prepareLoad(options(port, { ...ends, plan: busy }));
+    const { client } = await load.start();
+    await load.dispose();
+    expect(client.missing).toEqual({});
+    expect(client.workers).toHaveLength(1);
+  }
+});

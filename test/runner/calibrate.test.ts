@@ -77,6 +77,7 @@ describe('the ceiling', () => {
     const step = (eventsPerS: number, loopUtilization: number) => ({ askedEventsPerS: 0, eventsPerS, loopUtilization });
     expect(nextRate(step(20_000, 0.35))).toBeCloseTo(40_000, 6);
     expect(nextRate(step(20_000, 0.001))).toBe(120_000);
+    expect(nextRate({ askedEventsPerS: 12_000, eventsPerS: 0, loopUtilization: 0 })).toBe(2000);
     expect(nextRate(step(20_000, 1))).toBeCloseTo(14_000, 6);
   });
 });
@@ -128,7 +129,7 @@ test('a small calibration: every answer is paired with its truth, and the steps 
   const loads = [{ ...DEFAULT_PLAN.loads[0]!, rate: 40, outputTokens: 8, windowS: 3 }];
   const file = await calibrate({
     experiment: { ...DEFAULT_PLAN, loads },
-    depth: { ...SHORT, floorS: 0.5, ceiling: { mostSteps: 1, windowS: 0.2 }, mostFloorAttempts: 1 },
+    depth: { ...SHORT, floorS: 0.5, ceiling: { mostSteps: 1, windowS: 1 }, mostFloorAttempts: 1 },
     origin: new Origin(systemClock),
     signal: new AbortController().signal,
     self: selfCommand(),
