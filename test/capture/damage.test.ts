@@ -194,7 +194,7 @@ describe('openRun and the reader', () => {
   test('another version is refused by name, an unknown key as damage', async () => {
     const dir = sealedRun();
     const path = join(dir, 'manifest.json');
-    writeFileSync(path, toJson({ ...manifestFile(), schema: 'tokbench.manifest/2' }));
+    writeFileSync(path, toJson({ ...manifestFile(), schema: 'tokbench.manifest/3' }));
     await expect(openRun(dir)).rejects.toMatchObject({
       code: 'unsupported_version',
       message: 'manifest.json has schema tokbench.manifest/3; this program reads tokbench.manifest/2.',
