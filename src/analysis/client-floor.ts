@@ -1,24 +1,12 @@
 // What does the client add to TTFT and to the gaps between tokens? Its record beside the truth, request by request.
 
-import { NS_PER_MS } from '../core/index.ts';
+import { type ClientFloor, NS_PER_MS } from '../core/index.ts';
 import { percentile, sortedCopy } from './percentile.ts';
 import { pairWithTruth, type SeenRequest, type TruthPair } from './timing-errors.ts';
 import type { TruthRow } from './truth-log.ts';
 
-export interface FloorFigures {
-  readonly requests: number;
-  readonly gaps: number;
-  /** Requests that did not come back whole: infinitely late. */
-  readonly lost: number;
-  readonly ttftP50Ms: number;
-  readonly ttftP99Ms: number;
-  readonly ttftMaxMs: number;
-  /** Null without a second token. */
-  readonly itlP50Ms: number | null;
-  readonly itlP99Ms: number | null;
-  readonly itlMaxMs: number | null;
-  readonly sendLagP99Ms: number;
-}
+/** What can be told from the records alone. */
+export type FloorFigures = Omit<ClientFloor, 'loopUtilization' | 'serverTtftMs' | 'serverItlMs'>;
 
 /**
  * Nearest-rank percentiles of seen - truth. TTFT counts from the scheduled arrival, as every reported TTFT does; a gap

@@ -1,6 +1,7 @@
 // Notices that a server which is not ours no longer answers.
 
 import { type Clock, NS_PER_MS, sleep } from '../core/index.ts';
+import type { WatchLimits } from './health.ts';
 import type { Probe, ProbeResult } from './probe.ts';
 
 export interface AttachedWatch {
@@ -13,14 +14,7 @@ export interface AttachedWatch {
   readonly limits?: WatchLimits;
 }
 
-export interface WatchLimits {
-  readonly pollMs: number;
-  /** No connection, or 5xx, for this long. A gateway may lose sight of its server for a moment. */
-  readonly failingMs: number;
-  /** No answer at all for this long: a busy server is not a dead one. */
-  readonly silentMs: number;
-}
-
+/** A gateway may lose sight of its server for a moment. */
 const LIMITS: WatchLimits = { pollMs: 2000, failingMs: 10_000, silentMs: 60_000 };
 const PROBE_MS = 10_000;
 const never = new Promise<never>(() => {});

@@ -18,12 +18,13 @@ export interface WatchOptions {
 
 export interface WatchLimits {
   readonly pollMs: number;
-  /** /health refuses or answers an error for this long. vLLM itself leaves about 4 s after its engine core died. */
+  /** No connection, or an answer that says error, for this long. */
   readonly failingMs: number;
-  /** /health gives no answer at all for this long: a busy event loop is not a dead one. */
+  /** No answer at all for this long: a busy event loop is not a dead one. */
   readonly silentMs: number;
 }
 
+/** vLLM itself leaves about 4 s after its engine core died. */
 const LIMITS: WatchLimits = { pollMs: 1000, failingMs: 3000, silentMs: 30_000 };
 const PROBE_MS = 5000;
 /** For the last words of the other processes to reach the log. */

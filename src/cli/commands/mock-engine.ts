@@ -4,24 +4,12 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { MockEngineOptions } from '../../sim/mock-options.ts';
 import { count, nonNegative, port, wholeNumber } from '../numbers.ts';
 
-interface Flags {
-  readonly host: string;
-  readonly port: number;
-  readonly servedName: string;
-  readonly maxModelLen: number;
-  readonly maxSeqs: number;
-  readonly kvTokens: number;
-  readonly maxBatchedTokens: number;
-  readonly prefixCaching: boolean;
-  readonly startupS: number;
+interface Flags extends Omit<MockEngineOptions, 'gpuSocket' | 'truth' | 'faults'> {
   readonly gpuSocket?: string;
-  readonly vocabulary: readonly [number, number];
   readonly ttftMs?: number;
   readonly itlMs?: number;
   readonly log?: string;
-  readonly keepAliveS: number;
   readonly fault: readonly string[];
-  readonly faultSeed: number;
   readonly exitOnEof?: boolean;
 }
 
