@@ -202,10 +202,13 @@ function promptsOf({ datasetName = 'random', datasetPath, randomPrefixLen, rando
 }
 
 function phasesOf({ duration, warmup, tail, drain, numPrompts }: LoadFlags) {
-  const given = [duration, warmup, tail].some((seconds) => seconds !== undefined);
   if (numPrompts === undefined) return { warmupS: warmup, windowS: duration, tailS: tail, drainS: drain };
-  if (!given) return { warmupS: 0, tailS: 0, drainS: drain };
-  throw badFlag('--num-prompts', 'cannot be combined with --duration, --warmup or --tail', NUM_PROMPTS);
+  if (duration === undefined && !warmup && !tail) return { warmupS: 0, tailS: 0, drainS: drain };
+  throw badFlag(
+    '--num-prompts',
+    'cannot be combined with --duration, nor with a --warmup or --tail above 0',
+    NUM_PROMPTS,
+  );
 }
 
 function tokenIdsOf(text: string): readonly [number, number] {

@@ -20,7 +20,7 @@ export function loadTable(cell: CellFile): string[] {
   ];
   return [
     '',
-    `${marks(cell)}window ${metrics.windowS} s: ${metrics.arrivals} arrivals, ${metrics.states.completed} completed, ${metrics.states.failed} failed, ${metrics.states.truncated} truncated, ${metrics.states.running} running`,
+    `${marks(cell)}window ${Number(metrics.windowS.toFixed(3))} s: ${metrics.arrivals} arrivals, ${metrics.states.completed} completed, ${metrics.states.failed} failed, ${metrics.states.truncated} truncated, ${metrics.states.running} running`,
     '',
     head,
     ...rows.map(([name, summary]) => latencyRow(name, summary)),

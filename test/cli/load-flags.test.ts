@@ -87,6 +87,7 @@ describe('the experiment of the flags', () => {
         tokenIds: experiment.model.tokenIds,
       }).scheduledNs;
     expect(load).toMatchObject({ warmupS: 0, tailS: 0, rate: 100 });
+    expect(experimentOf({ numPrompts: 50, warmup: 0, tail: 0 }).loads).toEqual(experiment.loads);
     const played = arrivalsIn(load!.windowS);
     expect(played).toHaveLength(50);
     expect(load!.windowS * 1e9 - played.at(-1)!).toBeLessThanOrEqual(1_001);
@@ -96,6 +97,7 @@ describe('the experiment of the flags', () => {
   test.each<[Partial<LoadFlags>, RegExp]>([
     [{ requestRate: 100, maxConcurrency: 4 }, /^--request-rate: cannot be combined/],
     [{ numPrompts: 5, duration: 3 }, /^--num-prompts: cannot be combined/],
+    [{ numPrompts: 5, tail: 3 }, /^--num-prompts: cannot be combined/],
     [{ randomInputLen: 2 }, /^--random-input-len: got 2/],
     [{ tokenIds: '9,5' }, /^--token-ids: got/],
     [{ tokenIds: 'many' }, /^--token-ids: 'many'/],
