@@ -141,11 +141,15 @@ static int send_all(const char *text, size_t length) {
   return 0;
 }
 
+/* Whoever holds the mutex has asked once, so what comes is that reply alone. */
 static int receive_line(char *line) {
-  for (size_t at = 0; at + 1 < LINE; at += 1) {
-    if (recv(socket_fd, line + at, 1, 0) != 1) return -1;
-    if (line[at] != '\n') continue;
-    line[at] = '\0';
+  size_t length = 0;
+  while (length + 1 < LINE) {
+    ssize_t got = recv(socket_fd, line + length, LINE - 1 - length, 0);
+    if (got <= 0) return -1;
+    length += (size_t)got;
+    if (line[length - 1] != '\n') continue;
+    line[length - 1] = '\0';
     return 0;
   }
   return -1;
