@@ -1,10 +1,10 @@
 // The closed-loop driver: N slots, each sends its next request when its last one is terminal. For the soak, not for SLOs.
 
-import { Worker } from 'node:worker_threads';
 import type { Dialect, EngineEndpoint, RequestTable } from '../core/index.ts';
 import { pinAddress } from './address.ts';
 import type { FromWorker, SoakPrompts, SoakWorkerData } from './messages.ts';
 import { mergeTables, TableBuilder } from './table.ts';
+import { startWorker } from './threads.ts';
 
 export interface SoakLoadOptions {
   readonly endpoint: EngineEndpoint;
@@ -33,7 +33,7 @@ export async function startSoakLoad(options: SoakLoadOptions): Promise<SoakLoad>
   const { signal, ...rest } = options;
   const target = await pinAddress(options.endpoint);
   const data: SoakWorkerData = { ...rest, target, idleTimeoutMs: IDLE_TIMEOUT_MS };
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: { soak: data } });
+  const worker = startWorker({ soak: data });
   const ready = Promise.withResolvers<void>();
   const result = Promise.withResolvers<RequestTable>();
   worker.on('message', (message: FromWorker) => {
