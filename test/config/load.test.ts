@@ -32,7 +32,7 @@ describe('the shipped configs', () => {
     const [base, lock70] = experiment.arms;
     expect([base?.lockSmClock, lock70?.lockSmClock]).toEqual([null, { fraction: 0.7 }]);
     expect({ ...lock70, id: '', description: '', lockSmClock: null }).toEqual({ ...base, id: '', description: '' });
-    expect(experiment.shortened).toContain('load l2 window 32 s < 500 s');
+    expect(experiment.shortened).toContain('load l2 window 36 s < 500 s');
     expect(experiment.phases.soak.concurrency).toBe(256);
     expect(path).toBe(join(ROOT, 'configs/demo.yaml'));
     expect(text).toBe(readFileSync(path, 'utf8'));
