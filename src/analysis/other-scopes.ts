@@ -24,7 +24,10 @@ function scopeOf(series: string, readings: readonly MetricSample[], window: Inte
   const labels = labelsOf(series);
   const atNs = Float64Array.from(readings, (reading) => reading.atNs);
   const inside = atNs.filter((at) => at >= window.startNs && at < window.endNs);
-  const gaps = inside.slice(1).map((at, index) => at - inside[index]!);
+  const touching = Array.from(atNs.keys()).filter(
+    (k) => k > 0 && atNs[k - 1]! < window.endNs && atNs[k]! > window.startNs,
+  );
+  const gaps = touching.map((k) => atNs[k]! - atNs[k - 1]!);
   const energyJ =
     nameOf(series) === SCOPE_JOULES
       ? differenceJ(readings, window)

@@ -6,11 +6,16 @@ import { join } from 'node:path';
 const ROOT = '/sys/class/powercap';
 const ZONE = /^intel-rapl(:\d+)+$/;
 const UJ_PER_J = 1e6;
+/** Share of the range that flows between two readings at most: a counter that needs minutes for it is read twice a second. */
+const MAX_WRAPPED = 0.5;
 
 export interface RaplZone {
   /** `package-0`, `dram`, behind the package's number where a zone lies inside one: `package-0/dram`. */
   readonly name: string;
-  /** Joules since the zone was opened; the counter's wrap is taken out. Null when it cannot be read. */
+  /**
+   * Joules since the zone was opened; the counter's wrap is taken out. Null when it cannot be read, and from then on when
+   * it has gone down by what no wrap explains: what flowed before is lost.
+   */
   read(): number | null;
 }
 
@@ -28,12 +33,16 @@ export function raplZones(root = ROOT): RaplZone[] {
 function zone(name: string, readUj: () => number | null, firstUj: number, rangeUj: number): RaplZone {
   let lastUj = firstUj;
   let totalUj = 0;
+  let isLost = false;
   return {
     name,
     read() {
       const nowUj = readUj();
-      if (nowUj === null) return null;
-      totalUj += nowUj >= lastUj ? nowUj - lastUj : nowUj + rangeUj - lastUj;
+      if (nowUj === null || isLost) return null;
+      const flownUj = nowUj >= lastUj ? nowUj - lastUj : nowUj + rangeUj - lastUj;
+      isLost = flownUj < 0 || (nowUj < lastUj && flownUj > MAX_WRAPPED * rangeUj);
+      if (isLost) return null;
+      totalUj += flownUj;
       lastUj = nowUj;
       return totalUj / UJ_PER_J;
     },

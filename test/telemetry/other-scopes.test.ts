@@ -34,6 +34,23 @@ describe('RAPL', () => {
     expect(cpu!.read()).toBeCloseTo(5, 9);
   });
 
+  test('a counter that went back by what no wrap explains has lost its energy', () => {
+    zone('intel-rapl:0', 'package-0', 500_000_000);
+    const [cpu] = raplZones(root);
+    zone('intel-rapl:0', 'package-0', 499_999_000);
+    expect(cpu!.read()).toBeNull();
+    zone('intel-rapl:0', 'package-0', 500_001_000);
+    expect(cpu!.read()).toBeNull();
+  });
+
+  test('a range that its counter exceeds never makes energy negative', () => {
+    zone('intel-rapl:0', 'package-0', 500_000_000);
+    writeFileSync(join(root, 'intel-rapl:0', 'max_energy_range_uj'), '0\n');
+    const [cpu] = raplZones(root);
+    writeFileSync(join(root, 'intel-rapl:0', 'energy_uj'), '1000\n');
+    expect(cpu!.read()).toBeNull();
+  });
+
   test('a machine without it, and a counter that may not be read, give no zone', () => {
     expect(raplZones(join(root, 'none'))).toEqual([]);
     mkdirSync(join(root, 'intel-rapl:1'));
@@ -53,6 +70,52 @@ describe('a meter', () => {
         { wallMs: 1_700_000_002_000, watts: 120 },
       ],
     });
+  });
+
+  const START_MS = 1_700_000_000_000;
+  const wattsOf = (text: string) =>
+    meterReadings(text.replaceAll('AT', '1700000000')).readings.map(({ watts }) => watts);
+
+  test.each([
+    ['a byte order mark and semicolons', '\uFEFFtime;power\nAT;100\n', 100],
+    ['a line that names the separator', 'sep=;\ntime;power\nAT;100\n', 100],
+    ['tabs', 'time\tpower\nAT\t100\n', 100],
+    ['a decimal comma', 'time;power\nAT;100,5\n', 100.5],
+    ['a decimal comma between quotes', 'time,"power"\nAT,"100,5"\n', 100.5],
+    ['kilowatts', 'time,Power (kW)\nAT,0.3\n', 300],
+    ['kilowatts by the end of the name', 'time,power_kw\nAT,0.3\n', 300],
+    ['milliwatts', 'time,Power (mW)\nAT,300000\n', 300],
+    ['a power factor beside the power', 'time,Power Factor,Power (W)\nAT,0.98,300\n', 300],
+    ['a limit beside the power', 'time,power_limit_w,power_w\nAT,700,300\n', 300],
+    ['apparent beside active power', 'time,Power (VA),Active Power [W]\nAT,320,300\n', 300],
+    ['a column that names the zone', 'timezone,time,power\nUTC,AT,300\n', 300],
+    ['a separator at the end of a row', 'time,power\nAT,300,\n', 300],
+  ])('a file with %s is read in watts', (_, text, watts) => {
+    expect(wattsOf(text)).toEqual([watts]);
+  });
+
+  test.each([
+    ['a decimal comma where the comma separates', 'time,power\nAT,100,5\n'],
+    ['a power factor alone', 'time,power_factor\nAT,0.98\n'],
+    ['no number', 'time,power\nAT,0x10\nAT,-5\nAT,inf\nAT,\n'],
+  ])('%s is no reading', (_, text) => {
+    expect(wattsOf(text)).toEqual([]);
+  });
+
+  test('rows out of order and at the same time are sorted; a zone may stand behind a blank', () => {
+    const text = '2023-11-14 22:13:22 +00:00,3\n2023-11-14 23:13:20+0100,1\n2023-11-14T22:13:20Z,2\n';
+    expect(meterReadings(`time,power\n${text}`).readings).toEqual([
+      { wallMs: START_MS, watts: 1 },
+      { wallMs: START_MS, watts: 2 },
+      { wallMs: START_MS + 2000, watts: 3 },
+    ]);
+  });
+
+  test('the longest gap counts those that reach over an edge of the window', () => {
+    const series = 'tokbench:scope_watts{scope="w",source="meter"}';
+    const samples = [0, 20, 21, 60].map((atS) => ({ atNs: atS * 1e9, series, value: 100 }));
+    const [found] = otherScopes(samples, { startNs: 19e9, endNs: 25e9 });
+    expect(found).toMatchObject({ readings: 2, longestGapS: 39, energyJ: 600 });
   });
 
   test('a file without such columns has no readings', () => {
