@@ -4,13 +4,13 @@ import type { BoardEvidence, CapBinding, ClockDistribution } from '../core/index
 import { busyClocksMhz, type GpuWindow, windowValues } from './gpu-window.ts';
 import { percentile } from './percentile.ts';
 import type { MeasuredRequests } from './request-metrics.ts';
-import { throttleReasons } from './throttle.ts';
+import { isMask, throttleReasons } from './throttle.ts';
 
 /** Null without samples. */
 export function boardEvidence(gpu: GpuWindow | null, requests: MeasuredRequests): BoardEvidence | null {
   if (gpu === null) return null;
   const { samples } = gpu;
-  const told = gpu.rows.filter((row) => !Number.isNaN(samples.reasons[row]!));
+  const told = gpu.rows.filter((row) => isMask(samples.reasons[row]!));
   const busy = busyClocksMhz(gpu);
   const work = workAt(
     requests,

@@ -2,8 +2,11 @@
 
 import { GPU_SAMPLE_COLUMNS, type GpuSampleTable } from '../core/index.ts';
 
-/** One table per board in the order of their numbers; samples without a number are those of board 0. */
-export function boardsOf(samples: GpuSampleTable): GpuSampleTable[] {
+/**
+ * One table per board in the order of their numbers; samples without a number are those of board 0.
+ * @param expected boards that there must be: one without a sample has an empty table
+ */
+export function boardsOf(samples: GpuSampleTable, expected = 0): GpuSampleTable[] {
   const rows = new Map<number, number[]>();
   for (let row = 0; row < samples.count; row++) {
     const board = samples.board[row]! || 0;
@@ -11,6 +14,7 @@ export function boardsOf(samples: GpuSampleTable): GpuSampleTable[] {
     if (mine === undefined) rows.set(board, [row]);
     else mine.push(row);
   }
+  for (let board = 0; board < expected; board++) if (!rows.has(board)) rows.set(board, []);
   if (rows.size <= 1) return [samples];
   return [...rows.entries()].sort((a, b) => a[0] - b[0]).map(([, mine]) => rowsOf(samples, mine));
 }

@@ -13,7 +13,7 @@ export type EnergyReading =
       /** Raw samples interpolated instead, for comparison only. */
       readonly rawLinearJ: number | null;
     }
-  | { readonly code: 'edge_not_bracketed' | 'counter_reset' };
+  | { readonly code: 'edge_not_bracketed' | 'counter_reset'; readonly evidence: Readonly<Record<string, unknown>> };
 
 /** The counter at one edge of the window, between two change points. */
 interface Edge {
@@ -45,8 +45,21 @@ export function energyOfWindow(
   const points = changePoints(series, delay.cacheNs);
   const first = edgeAt(points, window.startNs);
   const last = edgeAt(points, window.endNs);
-  if (first === null || last === null) return { code: 'edge_not_bracketed' };
-  if (decreases(series, first.before.at, last.after.at)) return { code: 'counter_reset' };
+  if (first === null || last === null) {
+    const edges = [...(first === null ? ['start'] : []), ...(last === null ? ['end'] : [])];
+    const evidence = {
+      edges,
+      changes: points.length,
+      firstChangeNs: points[0]?.atNs,
+      lastChangeNs: points.at(-1)?.atNs,
+    };
+    return { code: 'edge_not_bracketed', evidence };
+  }
+  const fallen = firstFall(series, first.before.at, last.after.at);
+  if (fallen !== null) {
+    const evidence = { atNs: series.atNs[fallen], fromMj: series.energyMj[fallen - 1], toMj: series.energyMj[fallen] };
+    return { code: 'counter_reset', evidence };
+  }
   const between = last.before.energyMj - first.before.energyMj;
   const energyMj = between + (risen(last) - risen(first));
   return {
@@ -76,9 +89,10 @@ function boundJ(first: Edge, last: Edge, maxPowerW: number): number {
   return (maxPowerW * worstNs) / NS_PER_S;
 }
 
-function decreases({ energyMj }: CounterSeries, from: number, to: number): boolean {
-  for (let at = from + 1; at <= to; at++) if (energyMj[at]! < energyMj[at - 1]!) return true;
-  return false;
+/** Place of the first reading below the one before it; null without. */
+function firstFall({ energyMj }: CounterSeries, from: number, to: number): number | null {
+  for (let at = from + 1; at <= to; at++) if (energyMj[at]! < energyMj[at - 1]!) return at;
+  return null;
 }
 
 function rawLinearJ(series: CounterSeries, window: Interval): number | null {

@@ -24,14 +24,17 @@ export interface GpuWindow {
   readonly rows: readonly number[];
 }
 
-/** One window per board; null when there are no samples, or when the sampling period or P_max is unknown. */
+/**
+ * One window per board, an empty one for a board of the preflight that has no sample; null when there are no samples at
+ * all, or when the sampling period or P_max is unknown.
+ */
 export function gpuWindows(
   samples: GpuSampleTable | null,
   window: Interval,
   gpu: CellFile['gpu'],
 ): readonly GpuWindow[] | null {
   if (samples === null || gpu.samplePeriodNs === null || gpu.maxPowerW === null) return null;
-  return boardsOf(samples).map((board) => gpuWindow(board, window, gpu)!);
+  return boardsOf(samples, gpu.counter?.boards).map((board) => gpuWindow(board, window, gpu)!);
 }
 
 /** The window of one board; null as above. */

@@ -6,7 +6,7 @@ import { counterSeries } from './counter.ts';
 import { counterHealth } from './counter-health.ts';
 import { energyOfWindow } from './energy-window.ts';
 import { powerCheck } from './power-integral.ts';
-import { samplerQuality } from './sampler-quality.ts';
+import { MAX_GAP_NS, samplerQuality } from './sampler-quality.ts';
 import { seconds } from './window-metrics.ts';
 
 /** Idle counters are less accurate: above this disagreement the launch has no marginal metrics. */
@@ -25,7 +25,7 @@ export function idlePower(
 ): IdlePower {
   const refused = counter?.refused?.code;
   if (refused !== undefined) return { interval, meanW: null, boundW: null, reason: refused };
-  const boards = boardsOf(samples).map((board) => idleOfBoard(board, interval, maxPowerW, counter));
+  const boards = boardsOf(samples, counter?.boards).map((board) => idleOfBoard(board, interval, maxPowerW, counter));
   const reason = boards.find((board) => board.reason !== null)?.reason ?? null;
   const sum = (values: readonly (number | null)[]) =>
     values.reduce((total, value) => (total === null || value === null ? null : total + value), 0);
@@ -66,6 +66,7 @@ function doubt(
   const [sampler] = samplerQuality(series.atNs, interval, periodNs, longestGapNs).codes;
   if (sampler !== undefined) return sampler;
   const health = counterHealth(series, interval, periodNs, longestGapNs);
+  if (health.longestStallNs > (longestGapNs ?? MAX_GAP_NS)) return 'counter_stalled';
   if (health.maxSpanPowerW !== null && health.maxSpanPowerW > maxPowerW) return 'counter_implausible';
   const { disagreement } = powerCheck(samples, interval, energyJ);
   if (disagreement !== null && disagreement > MAX_DISAGREEMENT) return 'counter_vs_power';

@@ -11,11 +11,11 @@ export interface PowerSeries {
 
 export type PowerField = 'average' | 'instant';
 
-/** One power field without the samples in which it was not read. */
+/** One power field without the samples in which it was not read; a board that answers draws power, so 0 is no reading. */
 export function powerSeries(samples: GpuSampleTable, field: PowerField): PowerSeries {
   const column = field === 'average' ? samples.powerAverageMw : samples.powerInstantMw;
   const rows: number[] = [];
-  for (let row = 0; row < samples.count; row++) if (!Number.isNaN(column[row]!)) rows.push(row);
+  for (let row = 0; row < samples.count; row++) if (column[row]! > 0) rows.push(row);
   return {
     atNs: Float64Array.from(rows, (row) => samples.atNs[row]!),
     powerMw: Float64Array.from(rows, (row) => column[row]!),

@@ -26,6 +26,9 @@ export interface ThrottleReasons {
   readonly unknown: number;
 }
 
+/** True for what can be a mask: a source may give a broken number, which is no reading. */
+export const isMask = (value: number): boolean => Number.isInteger(value) && value >= 0;
+
 /** @param mask a non-negative integer; bits above 31 are kept */
 export function throttleReasons(mask: number): ThrottleReasons {
   const bits = BigInt(mask);

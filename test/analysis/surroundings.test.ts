@@ -131,6 +131,18 @@ describe('another process on the board', () => {
   });
 });
 
+test('a list that fails before the window has ended is no evidence for the rest of it', () => {
+  const { stretches } = quietSurroundings();
+  const cut = stretches.map((each) => ({ ...each, toNs: Math.min(each.toNs, 60 * S) }));
+  const cell = judged({ stretches: cut, failedPolls: 75, processesCode: 'UNKNOWN' });
+  expect(ruleOf(cell, 'V22')).toMatchObject({
+    status: 'hit',
+    code: 'no_evidence',
+    act: 'X',
+    evidence: { listedToNs: 60 * S, failedPolls: 75, processesCode: 'UNKNOWN' },
+  });
+});
+
 describe('a fault of the board', () => {
   const faults = (change: Partial<SurroundingsEvidence['faults']>) => ({ ...quietSurroundings().faults, ...change });
 

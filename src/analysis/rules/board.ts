@@ -1,7 +1,7 @@
 // Did the board run as asked: no slowdown, the clock held (V12, V13, V14, V30)?
 
 import { achievedSmClockMhz, busyClocksMhz, type GpuWindow, windowValues } from '../gpu-window.ts';
-import { throttleReasons } from '../throttle.ts';
+import { isMask, throttleReasons } from '../throttle.ts';
 import {
   type Finding,
   hit,
@@ -19,7 +19,8 @@ const MAX_CAPPED = 0.01;
 const CLOCK_TOLERANCE_MHZ = 15;
 const MIN_ON_CLOCK = 0.99;
 
-const masks = (gpu: GpuWindow | null): number[] => (gpu === null ? [] : windowValues(gpu, (s) => s.reasons));
+const masks = (gpu: GpuWindow | null): number[] =>
+  gpu === null ? [] : windowValues(gpu, (s) => s.reasons).filter(isMask);
 
 function throttle({ gpu }: RuleInput): Finding {
   const seen = masks(gpu);

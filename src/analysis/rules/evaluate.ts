@@ -41,7 +41,8 @@ function findingOf(rule: Rule, input: RuleInput): Finding {
   return rule.perBoard && input.boards.length > 1 ? worstOfBoards(rule, input) : rule.check(input);
 }
 
-const SEVERITY = ['not_applicable', 'not_evaluated', 'pass', 'W', 'X', 'L'];
+/** What one board left unjudged is not passed because another board passes. */
+const SEVERITY = ['not_applicable', 'pass', 'not_evaluated', 'W', 'X', 'L'];
 
 /** The gravest of the boards' answers, with the number of its board. */
 function worstOfBoards(rule: Rule, input: RuleInput): Finding {

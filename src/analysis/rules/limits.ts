@@ -112,7 +112,7 @@ function lever(name: string, column: Lever['column'], found: Lever['found'], set
 
 /** Each lever that the arm leaves alone, on every sample; one that never could be read is as it was. */
 function defaultKept({ gpu, facts }: RuleInput): Finding {
-  const { defaults } = facts.control;
+  const defaults = facts.control.defaults ?? (facts.gpu.kind === 'dcgm' ? firstSeen(gpu) : null);
   if (defaults === null) return noEvidence('the settings before the first change are unknown');
   const left = LEVERS.filter(({ setBy }) => !setBy(facts.control)).map((each) => comparedWith(each, defaults, gpu));
   const unread = left.filter(({ found, samples }) => found !== null && samples === 0);
@@ -125,6 +125,14 @@ function defaultKept({ gpu, facts }: RuleInput): Finding {
   if (drifted.length === 0) return pass(evidence, 'what the arm does not set stayed as it was found');
   const words = drifted.map(({ lever, example, found }) => `${lever}: ${example} instead of ${found ?? 'nothing'}`);
   return hit(evidence, words.join('; '));
+}
+
+/** Nobody notes the settings of a board on another machine before the launch: its first sample stands for them. */
+function firstSeen(gpu: GpuWindow | null): DefaultSnapshot | null {
+  const firstMw = gpu?.samples.enforcedLimitMw.find((limitMw) => !Number.isNaN(limitMw));
+  if (firstMw === undefined) return null;
+  const unknown = { applicationSmMhz: null, applicationMemMhz: null, boostMaxMhz: null, persistence: null };
+  return { ...unknown, enforcedLimitW: firstMw / 1000 };
 }
 
 function comparedWith({ name, column, found, scale }: Lever, defaults: DefaultSnapshot, gpu: GpuWindow | null) {

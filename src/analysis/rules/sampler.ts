@@ -47,10 +47,10 @@ function edges({ gpu }: RuleInput): Finding {
   if (gpu === null) return noEvidence(NO_SAMPLES);
   const { reading } = gpu;
   if (reading.code === 'counter_reset') {
-    return hit({}, 'the energy counter went down around the window', { code: reading.code });
+    return hit(reading.evidence, 'the energy counter went down around the window', { code: reading.code });
   }
   if (reading.code !== null) {
-    return hit({}, 'the energy counter did not change on both sides of an edge', { code: reading.code });
+    return hit(reading.evidence, 'the energy counter did not change on both sides of an edge', { code: reading.code });
   }
   return pass({ energyJ: reading.energyJ, boundJ: reading.boundJ }, 'both edges lie between changes of the counter');
 }

@@ -52,6 +52,11 @@ function foreign(input: RuleInput): Finding {
     return hit(unlisted, text, { code: 'processes_unseen', act: 'W' });
   }
   if (afterLoad === null) return noEvidence('the processes were not listed once the server had loaded');
+  const listedToNs = stretches.at(-1)!.toNs;
+  if (listedToNs < input.facts.phases.window.endNs) {
+    const text = `the compute processes could not be listed to the end of the window: ${processesCode}`;
+    return noEvidence(text, { listedToNs, failedPolls, processesCode });
+  }
   const { strangers, flags, own } = foreignProcesses(stretches, afterLoad);
   const polls = stretches.reduce((sum, stretch) => sum + stretch.polls, 0);
   const evidence = { polls, failedPolls, own, strangers, flags };
