@@ -1,4 +1,4 @@
-// The table of public reports in test/README.md: every report has its row, and every row names tests that exist.
+// The tables of public reports in test/README.md: every report has its row, and every row names tests that exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -25,13 +25,24 @@ interface Row {
   readonly result: string;
 }
 
-const rows: Row[] = readFileSync(join(TEST, 'README.md'), 'utf8')
-  .split('\n')
-  .filter((line) => /^\| [A-Z]\d\d \|/.test(line))
+const lines = readFileSync(join(TEST, 'README.md'), 'utf8').split('\n');
+const cellsOf = (line: string) => line.slice(2, -2).split(' | ');
+const testsIn = (text: string): Row['tests'] =>
+  [...text.matchAll(/`([^`]+)`(?: “([^”]+)”)?/g)].map(([, file, name]) => ({ file: file!, name: name ?? null }));
+
+const rows: Row[] = lines
+  .filter((line) => /^\| [A-FH-Z]\d\d \|/.test(line))
   .map((line) => {
-    const [id = '', kind = '', report = '', tests = '', result = ''] = line.slice(2, -2).split(' | ');
-    const found = [...tests.matchAll(/`([^`]+)`(?: “([^”]+)”)?/g)];
-    return { id, kind, report, tests: found.map(([, file, name]) => ({ file: file!, name: name ?? null })), result };
+    const [id = '', kind = '', report = '', tests = '', result = ''] = cellsOf(line);
+    return { id, kind, report, tests: testsIn(tests), result };
+  });
+
+/** Rows of the second table, whose ids begin with G; `places` are the files that meet what goes wrong. */
+const energyRows = lines
+  .filter((line) => /^\| G\d\d \|/.test(line))
+  .map((line) => {
+    const [id = '', kind = '', where = '', tests = ''] = cellsOf(line);
+    return { id, kind, places: testsIn(where).map(({ file }) => file), tests: testsIn(tests) };
   });
 
 test('has one row for each of the 93 reports, with its public address', () => {
@@ -47,6 +58,20 @@ test.each(rows.map((row) => [row.id, row] as const))('%s names tests that exist'
   expect(['passes', 'covered by']).toContain(result);
   expect(tests.length).toBeGreaterThan(0);
   for (const { file, name } of tests) expect(missing(file, name)).toBeNull();
+});
+
+test('has one row for each of the 54 kinds about energy and control', () => {
+  expect(energyRows.map(({ id }) => id)).toEqual(
+    Array.from({ length: 54 }, (_, row) => `G${String(row + 1).padStart(2, '0')}`),
+  );
+});
+
+test.each(energyRows.map((row) => [row.id, row] as const))('%s names code and tests that exist', (_, row) => {
+  expect(row.kind.length).toBeGreaterThan(5);
+  expect(row.places.length).toBeGreaterThan(0);
+  expect(row.places.filter((file) => !existsSync(join(TEST, '..', file)))).toEqual([]);
+  expect(row.tests.length).toBeGreaterThan(0);
+  for (const { file, name } of row.tests) expect(missing(file, name)).toBeNull();
 });
 
 test('every scripted stream case that stands for a report is in the row of that report', () => {

@@ -16,6 +16,8 @@ import {
 } from './rule.ts';
 
 const MAX_CAPPED = 0.01;
+/** A limit that binds this far below itself is somebody else's: the machine's supply, or its management controller. */
+const FAR_BELOW_LIMIT = 0.8;
 const CLOCK_TOLERANCE_MHZ = 15;
 const MIN_ON_CLOCK = 0.99;
 
@@ -39,9 +41,24 @@ function powerCapped({ gpu, facts }: RuleInput): Finding {
   const seen = masks(gpu);
   if (seen.length === 0) return notEvaluated('no sample says why the clock is what it is');
   const share = shareOf(seen.filter((mask) => throttleReasons(mask).powerCap).length, seen.length);
-  const evidence = { samples: seen.length, cappedShare: share, capW: facts.control.requestedCapW };
-  const text = `the power limit held the clock down in ${percent(share)} of the samples`;
+  const { drawnW, limitW } = whileCapped(gpu!);
+  const evidence = { samples: seen.length, cappedShare: share, capW: facts.control.requestedCapW, drawnW, limitW };
+  const isElsewhere = drawnW !== null && limitW !== null && drawnW < FAR_BELOW_LIMIT * limitW;
+  const text = `the power limit held the clock down in ${percent(share)} of the samples${isElsewhere ? `, at ${drawnW.toFixed(0)} W of ${limitW.toFixed(0)} W: the machine, not this limit, holds the board back` : ''}`;
   return facts.control.requestedCapW === null && share > MAX_CAPPED ? hit(evidence, text) : pass(evidence, text);
+}
+
+/** Mean draw and mean enforced limit over the samples in which a power limit held the clock; null where not read. */
+function whileCapped({ samples, rows }: GpuWindow): { drawnW: number | null; limitW: number | null } {
+  const capped = rows.filter((row) => isMask(samples.reasons[row]!) && throttleReasons(samples.reasons[row]!).powerCap);
+  const meanW = (column: Float64Array) => {
+    const values = capped.map((row) => column[row]!).filter((milliwatts) => milliwatts > 0);
+    return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length / 1000;
+  };
+  return {
+    drawnW: meanW(samples.powerAverageMw) ?? meanW(samples.powerInstantMw),
+    limitW: meanW(samples.enforcedLimitMw),
+  };
 }
 
 function unknownReason({ gpu }: RuleInput): Finding {
