@@ -84,7 +84,7 @@ export function windowEnergy(gpu: GpuWindow | null): WindowEnergy | null {
     boundJ,
     changePoints: gpu.health.changePoints,
     rawLinearJ,
-    ...powerCheck(gpu.samples, gpu.window, energyJ),
+    ...powerCheck(gpu.samples, gpu.window, energyJ, gpu.longestGapNs),
     maxGapNs: gpu.quality.maxGapNs,
     coverage: gpu.quality.coverage,
   };

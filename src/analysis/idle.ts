@@ -68,7 +68,7 @@ function doubt(
   const health = counterHealth(series, interval, periodNs, longestGapNs);
   if (health.longestStallNs > (longestGapNs ?? MAX_GAP_NS)) return 'counter_stalled';
   if (health.maxSpanPowerW !== null && health.maxSpanPowerW > maxPowerW) return 'counter_implausible';
-  const { disagreement } = powerCheck(samples, interval, energyJ);
+  const { disagreement } = powerCheck(samples, interval, energyJ, longestGapNs);
   if (disagreement !== null && disagreement > MAX_DISAGREEMENT) return 'counter_vs_power';
   return null;
 }

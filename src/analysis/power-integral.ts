@@ -2,6 +2,7 @@
 
 import { type GpuSampleTable, type Interval, NS_PER_S, type Ns, type WindowEnergy } from '../core/index.ts';
 import { lastAtOrBelow } from './counter.ts';
+import { MAX_GAP_NS } from './sampler-quality.ts';
 
 /** Power readings in time order. */
 export interface PowerSeries {
@@ -55,11 +56,21 @@ export type PowerCheck = Pick<
   'trapezoidJ' | 'powerField' | 'trapezoidAverageJ' | 'trapezoidInstantJ' | 'disagreement'
 >;
 
-/** Both power fields integrated; judged is the average field where it is offered, else the instantaneous one. */
-export function powerCheck(samples: GpuSampleTable, window: Interval, energyJ: number): PowerCheck {
+/**
+ * Both power fields integrated; judged is the average field where it is offered, else the instantaneous one. A field that
+ * was not read for longer than `longestGapNs` has no integral: a straight line over the pause would check nothing.
+ */
+export function powerCheck(
+  samples: GpuSampleTable,
+  window: Interval,
+  energyJ: number,
+  longestGapNs: Ns = MAX_GAP_NS,
+): PowerCheck {
+  const integralJ = (series: PowerSeries) =>
+    longestPauseNs(series.atNs, window) > longestGapNs ? null : trapezoidJ(series, window);
   const average = powerSeries(samples, 'average');
-  const trapezoidAverageJ = trapezoidJ(average, window);
-  const trapezoidInstantJ = trapezoidJ(powerSeries(samples, 'instant'), window);
+  const trapezoidAverageJ = integralJ(average);
+  const trapezoidInstantJ = integralJ(powerSeries(samples, 'instant'));
   const powerField = average.atNs.length > 0 ? 'average' : trapezoidInstantJ === null ? null : 'instant';
   const judged = powerField === 'average' ? trapezoidAverageJ : trapezoidInstantJ;
   return {
@@ -69,6 +80,16 @@ export function powerCheck(samples: GpuSampleTable, window: Interval, energyJ: n
     trapezoidInstantJ,
     disagreement: judged === null ? null : disagreementOf(judged, energyJ),
   };
+}
+
+/** Longest distance of two readings that touches the window. */
+function longestPauseNs(atNs: Float64Array, window: Interval): Ns {
+  let longestNs = 0;
+  for (let at = 1; at < atNs.length; at++) {
+    const touches = atNs[at]! > window.startNs && atNs[at - 1]! < window.endNs;
+    if (touches) longestNs = Math.max(longestNs, atNs[at]! - atNs[at - 1]!);
+  }
+  return longestNs;
 }
 
 /** |E_trap - E|/E; null when E is not positive. */

@@ -91,6 +91,29 @@ describe('power of 0 W is no reading of a board that answers', () => {
   });
 });
 
+describe('power that was not read', () => {
+  const silentFor = (seconds: number) =>
+    assess({
+      samples: (s) => (s.atNs > 50 * S && s.atNs < (50 + seconds) * S ? { powerAverageMw: Number.NaN } : {}),
+    });
+
+  test('for a moment is bridged', () => {
+    expect(hits(silentFor(0.9))).toEqual([]);
+  });
+
+  test('for most of the window is no cross-check, however well a straight line fits', () => {
+    expect(ruleOf(silentFor(150), 'V10')).toMatchObject({ status: 'hit', code: 'no_evidence', act: 'X' });
+  });
+
+  test('is said where the halves of the window are compared by tokens alone', () => {
+    const cell = assess({ facts: (f) => ({ ...f, gpu: { kind: 'none', samplePeriodNs: null, maxPowerW: null } }) });
+    expect(ruleOf(cell, 'V24')).toMatchObject({
+      status: 'pass',
+      text: 'the token rates of the two halves agree; no power to compare',
+    });
+  });
+});
+
 test('a counter that stood still while the board was idle gives no idle power, with no power field to tell', () => {
   const silent = { powerAverageMw: Number.NaN, powerInstantMw: Number.NaN };
   const stood = goodSamples((s) => ({

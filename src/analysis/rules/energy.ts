@@ -23,7 +23,8 @@ const MAX_HALVES = 0.05;
 export const MAX_EDGE_IMBALANCE = 0.02;
 
 function counterVsPower({ energy }: RuleInput): Finding {
-  if (energy === null || energy.disagreement === null) return noEvidence('no sampled power reaches over the window');
+  if (energy === null || energy.disagreement === null)
+    return noEvidence('no sampled power reaches over the window without a long pause');
   const { disagreement, powerField, trapezoidJ, energyJ, trapezoidAverageJ, trapezoidInstantJ } = energy;
   const evidence = { disagreement, powerField, trapezoidJ, energyJ, trapezoidAverageJ, trapezoidInstantJ };
   const text = `counter and sampled power (${powerField}) differ by ${percent(disagreement)}`;
@@ -76,6 +77,7 @@ function steadiness(input: RuleInput): Finding {
   if ((edgeImbalance ?? 0) > MAX_EDGE_IMBALANCE) {
     return hit(evidence, `tokens counted by request differ by ${percent(edgeImbalance!)}`, { code: 'edge_imbalance' });
   }
+  if (powerDifference === null) return pass(evidence, 'the token rates of the two halves agree; no power to compare');
   return pass(evidence, 'the two halves of the window agree');
 }
 
