@@ -42,10 +42,13 @@ export interface DcgmBoard {
   readonly values: ReadonlyMap<string, number>;
 }
 
-/** The boards of a page in its order, by UUID; a series without one is left out. */
+/**
+ * The boards of a page in its order, by UUID; a series without one is left out, and so is a last line without an end: of
+ * a page that was cut it may hold the first digits of its value.
+ */
 export function dcgmBoards(text: string): DcgmBoard[] {
   const boards = new Map<string, { name: string; driver: string; mig: boolean; values: Map<string, number> }>();
-  for (const [series, value] of parsePrometheus(text)) {
+  for (const [series, value] of parsePrometheus(text.slice(0, text.lastIndexOf('\n') + 1))) {
     const name = nameOf(series);
     if (!name.startsWith('DCGM_FI_')) continue;
     const labels = labelsOf(series);

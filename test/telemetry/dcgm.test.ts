@@ -51,6 +51,22 @@ describe('a page of the exporter', () => {
     expect(dcgmMissing(board!)).toContain('energyMj');
   });
 
+  const FIELD = 'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION';
+  const line = (value: string, labels = 'gpu="0",UUID="GPU-1"') => `${FIELD}{${labels}} ${value}\n`;
+
+  test.each([
+    ['scientific notation', line('1.5e+09'), 1.5e9],
+    ['Windows line ends and a stamp', `# HELP ${FIELD} mJ\r\n${line('5 1700000000000').replace('\n', '\r\n')}`, 5],
+    ['the same series twice', line('1') + line('2'), 2],
+    ['an escaped quote and a brace in a label', line('7', 'UUID="GPU-1",pod="a\\"}b"'), 7],
+    ['an older label in lower case', line('8', 'gpu="3",uuid="GPU-1"'), 8],
+    ['NaN', line('NaN'), undefined],
+    ['a negative value', line('-1'), undefined],
+    ['a cut in its last value', line('1234567').slice(0, -4), undefined],
+  ])('with %s', (_, text, energyMj) => {
+    expect(dcgmBoards(text)[0]?.values.get(FIELD)).toBe(energyMj);
+  });
+
   test('columns that it never fills are known', async () => {
     const url = await start({ boards: [constantBoard(A, 100)], intervalMs: 100 });
     expect(dcgmMissing(dcgmBoards(await dcgmPage(url))[0]!).sort()).toEqual(
