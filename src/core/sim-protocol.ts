@@ -9,7 +9,7 @@
 //                                             tick_ms mem_total_bytes f_bw_knee (static facts; clocks in MHz)
 // read          -                             at_ns energy_mj power_instant_mw power_average_mw sm_mhz mem_mhz temp_c reasons
 //                                             util_pct enforced_mw limit_mw mem_used_bytes app_sm_mhz app_mem_mhz boost_max_mhz
-//                                             persistence (0 or 1)
+//                                             persistence (0 or 1) power_violation_ns (time held down by the power limit)
 // energy        -                             energy_mj (the counter alone: the cheap, often-polled call)
 // lock          min_mhz max_mhz               target_mhz (snapped); persists when the client goes away
 // reset_lock    -                             -

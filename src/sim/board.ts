@@ -29,6 +29,7 @@ export interface Board {
   readonly thermal: ThermalParameters;
 }
 
+/** The first of the boards that a simulated machine may have. */
 export const SIMULATED_BOARD: Board = {
   name: 'Simulated L40S-like board',
   uuid: 'GPU-51570000-5157-4157-8157-515700000001',
@@ -46,3 +47,15 @@ export const SIMULATED_BOARD: Board = {
   tickMs: 100,
   thermal: { ambientC: 28, riseCPerW: 0.13, timeConstantS: 25 },
 };
+
+/** The board of that number, from 0: the same but for what tells boards apart. */
+export function simulatedBoard(number: number): Board {
+  const last = String(number + 1);
+  const { uuid, serial, pci } = SIMULATED_BOARD;
+  return {
+    ...SIMULATED_BOARD,
+    uuid: uuid.slice(0, -last.length) + last,
+    serial: serial.slice(0, -last.length) + last,
+    pci: pci.replace(':51:', `:${(0x51 + number).toString(16)}:`),
+  };
+}

@@ -1,4 +1,4 @@
-// The mock engine's line to the simulated GPU: requests in order, replies in order.
+// The mock engine's lines to its simulated GPUs: requests in order, replies in order.
 
 import { connect, type Socket } from 'node:net';
 import { decodeSimLine, EngineError, encodeSimLine, type SimFields } from '../core/index.ts';
@@ -17,7 +17,7 @@ function lost(socketPath: string, why: string): EngineError {
   });
 }
 
-export class GpuLink implements ClockSource {
+class GpuLink implements ClockSource {
   readonly #socket: Socket;
   readonly #path: string;
   readonly #pending: Pending[] = [];
@@ -76,5 +76,38 @@ export class GpuLink implements ClockSource {
   #onClose(): void {
     this.#closed = true;
     for (const { reject } of this.#pending.splice(0)) reject(lost(this.#path, 'closed the connection'));
+  }
+}
+
+/** Several boards that work in step, as under tensor parallelism: each has the whole phase, the slowest sets the pace. */
+export class GpuGroup implements ClockSource {
+  readonly #links: readonly GpuLink[];
+
+  private constructor(links: readonly GpuLink[]) {
+    this.#links = links;
+  }
+
+  /** @param paths sockets, separated by colons; throws EngineError when nobody answers at one of them */
+  static async open(paths: string): Promise<GpuGroup> {
+    const links: GpuLink[] = [];
+    try {
+      for (const path of paths.split(':')) links.push(await GpuLink.open(path));
+      return new GpuGroup(links);
+    } catch (error) {
+      for (const link of links) link.close();
+      throw error;
+    }
+  }
+
+  async load(phase: PhaseActivity): Promise<number> {
+    return Math.min(...(await Promise.all(this.#links.map((link) => link.load(phase)))));
+  }
+
+  async attach(pid: number, memoryBytes: number): Promise<void> {
+    await Promise.all(this.#links.map((link) => link.attach(pid, memoryBytes)));
+  }
+
+  close(): void {
+    for (const link of this.#links) link.close();
   }
 }

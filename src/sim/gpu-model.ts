@@ -33,6 +33,8 @@ export interface GpuReading {
   readonly applicationMemMhz: number;
   readonly boostMaxMhz: number;
   readonly persistence: number;
+  /** Time since the start during which the power limit held the clock down, ns. */
+  readonly powerViolationNs: number;
 }
 
 interface Context {
@@ -53,6 +55,8 @@ export class SimulatedGpu {
   #limitMw: number;
   #smMhz: number;
   #capBinds = false;
+  #cappedNs = 0;
+  #settledNs: Ns = 0;
   #policy: ClockPolicy;
   #eccErrors = 0;
   readonly #events: string[] = [];
@@ -92,6 +96,7 @@ export class SimulatedGpu {
 
   /** A connection's phase from now on; the loads of several connections add up to at most 1. Returns the clock, MHz. */
   setLoad(atNs: Ns, owner: number, load: PhaseActivity): number {
+    this.#count(atNs);
     if (load.activity === 0 && load.memUtil === 0) this.#loads.delete(owner);
     else this.#loads.set(owner, load);
     this.#settle(atNs);
@@ -110,6 +115,7 @@ export class SimulatedGpu {
 
   /** A connection closed: its load ends and its contexts go. Lock and limit stay, as on real hardware. */
   forget(atNs: Ns, owner: number): void {
+    this.#count(atNs);
     this.#loads.delete(owner);
     for (const [pid, context] of this.#contexts) if (context.owner === owner) this.#contexts.delete(pid);
     this.#settle(atNs);
@@ -169,6 +175,7 @@ export class SimulatedGpu {
       applicationMemMhz: this.board.memMhz,
       boostMaxMhz: this.#policy.boostMaxMhz,
       persistence: this.#policy.persistence,
+      powerViolationNs: Math.round(this.#cappedNs + this.#cappedSince(atNs)),
     };
   }
 
@@ -231,7 +238,18 @@ export class SimulatedGpu {
     return awake ? maxMhz : minMhz;
   }
 
+  #cappedSince(atNs: Ns): Ns {
+    return this.#capBinds && this.#loads.size > 0 ? Math.max(0, atNs - this.#settledNs) : 0;
+  }
+
+  /** Closes the account of the time under the cap, before anything changes. */
+  #count(atNs: Ns): void {
+    this.#cappedNs += this.#cappedSince(atNs);
+    this.#settledNs = Math.max(this.#settledNs, atNs);
+  }
+
   #settle(atNs: Ns): void {
+    this.#count(atNs);
     const { clocks, power } = this.board;
     const load = this.#load();
     const wanted = Math.min(this.#wantedMhz(), this.#faults.thermal?.mhz ?? Number.POSITIVE_INFINITY);

@@ -3,12 +3,15 @@
 import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type Clock, EnvironmentError, messageOf, systemClock } from '../core/index.ts';
+import { simulatedBoard } from './board.ts';
 import { SimulatedGpu } from './gpu-model.ts';
 import { answer, type ProtocolContext } from './gpu-protocol.ts';
 import { lineSplitter } from './lines.ts';
 
 export interface SimulatedGpuOptions {
   readonly socketPath: string;
+  /** Number of the board on its machine, from 0: gives it a UUID and a PCI address of its own. */
+  readonly board?: number;
   readonly clock?: Clock;
   /** Told once the socket answers; by default a line on stdout. */
   readonly onReady?: (socketPath: string) => void;
@@ -31,13 +34,13 @@ interface Shared {
  * Throws EnvironmentError when the socket path is in use or cannot be made.
  */
 export async function runSimulatedGpu(options: SimulatedGpuOptions): Promise<void> {
-  const { socketPath, clock = systemClock, idleExitS = null } = options;
+  const { socketPath, board = 0, clock = systemClock, idleExitS = null } = options;
   await clearStaleSocket(socketPath);
   const originNs = clock.monotonicNs();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   const sockets = new Set<Socket>();
   const now = () => Number(clock.monotonicNs() - originNs);
-  const shared: Shared = { gpu: new SimulatedGpu(), originNs, now, sockets, stop };
+  const shared: Shared = { gpu: new SimulatedGpu(simulatedBoard(board)), originNs, now, sockets, stop };
   let connections = 0;
   const server = createServer((socket) => serve(shared, socket, ++connections));
   await listen(server, socketPath);

@@ -82,6 +82,7 @@ function read({ gpu, originNs, now }: ProtocolContext): Reply {
     app_mem_mhz: reading.applicationMemMhz,
     boost_max_mhz: reading.boostMaxMhz,
     persistence: reading.persistence,
+    power_violation_ns: reading.powerViolationNs,
   };
 }
 

@@ -9,7 +9,7 @@ import { type EngineFaults, parseEngineFaults } from './engine-faults.ts';
 import { FREE_RUNNING } from './engine-loop.ts';
 import { FixedTruthBackend } from './fixed-truth.ts';
 import { Front, MOCK_VERSION } from './front.ts';
-import { GpuLink } from './gpu-link.ts';
+import { GpuGroup } from './gpu-link.ts';
 import { checkMockOptions, type MockEngineOptions } from './mock-options.ts';
 import { logLine, milestones } from './startup-log.ts';
 
@@ -60,7 +60,7 @@ async function startAndServe(run: Run, takeOverSignals: () => void): Promise<() 
   const originNs = clock.monotonicNs();
   const startedAtS = clock.wallMs() / 1000;
   if (await portAnswers(options)) throw new Error(PORT_BUSY);
-  const gpu = options.gpuSocket === null ? null : await GpuLink.open(options.gpuSocket);
+  const gpu = options.gpuSocket === null ? null : await GpuGroup.open(options.gpuSocket);
   try {
     await startUp(run, gpu);
     const backend = makeBackend(run, gpu, originNs, startedAtS);
@@ -85,7 +85,7 @@ async function startAndServe(run: Run, takeOverSignals: () => void): Promise<() 
   }
 }
 
-function makeBackend(run: Run, gpu: GpuLink | null, originNs: bigint, startedAtS: number): Backend {
+function makeBackend(run: Run, gpu: GpuGroup | null, originNs: bigint, startedAtS: number): Backend {
   const { options: engine, clock, exit } = run;
   if (engine.truth !== null) {
     return new FixedTruthBackend({ engine, truth: engine.truth, clock, originNs, startedAtS });
@@ -98,7 +98,7 @@ function makeBackend(run: Run, gpu: GpuLink | null, originNs: bigint, startedAtS
   return new BatchingBackend({ engine, time, gpu: gpu ?? FREE_RUNNING, startedAtS, onFatal });
 }
 
-async function startUp({ options, faults, clock, signal, exit }: Run, gpu: GpuLink | null): Promise<void> {
+async function startUp({ options, faults, clock, signal, exit }: Run, gpu: GpuGroup | null): Promise<void> {
   const startMs = performance.now();
   for (const milestone of milestones(options, MOCK_VERSION)) {
     await sleep(startMs + milestone.at * options.startupS * 1000 - performance.now(), signal);

@@ -23,7 +23,7 @@ export interface MockEngineOptions {
   readonly prefixCaching: boolean;
   /** Time from the start to readiness. */
   readonly startupS: number;
-  /** The simulated GPU's socket; null runs at the maximum clock without one. */
+  /** The simulated GPU's socket, several separated by colons; null runs at the maximum clock without one. */
   readonly gpuSocket: string | null;
   /** Generated ids lie in [lo, hi); ids at or above hi are out of vocabulary. */
   readonly vocabulary: readonly [lo: number, hi: number];

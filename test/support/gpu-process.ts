@@ -16,11 +16,14 @@ export interface TestGpu {
 
 const SERVER = join(import.meta.dirname, 'gpu-main.ts');
 
-/** Resolves when the server answers on its socket. */
-export async function startTestGpu(): Promise<TestGpu> {
+/**
+ * Resolves when the server answers on its socket.
+ * @param board number that gives it a UUID and a PCI address of its own
+ */
+export async function startTestGpu(board = 0): Promise<TestGpu> {
   const folder = mkdtempSync(join(tmpdir(), 'tokbench-test-gpu-'));
   const socketPath = join(folder, 'gpu.sock');
-  const child = spawn(process.execPath, [SERVER, socketPath], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [SERVER, socketPath, String(board)], { stdio: ['ignore', 'pipe', 'inherit'] });
   await new Promise<void>((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the test GPU exited with ${code}`)));
     child.stdout!.once('data', () => resolve());

@@ -24,7 +24,7 @@ export function configure(command: Command): void {
     .option('--max-batched-tokens <tokens>', 'prompt tokens prefilled before a decode step gets its turn', count, 2048)
     .option('--no-prefix-caching', 'switch the prefix cache off')
     .option('--startup-s <seconds>', 'from the start to readiness', nonNegative, 2)
-    .option('--gpu-socket <path>', 'simulated GPU to run on')
+    .option('--gpu-socket <path>', 'simulated GPU to run on; several separated by colons')
     .option('--vocabulary <lo,hi>', 'token ids in [lo, hi)', range, [4, 1024])
     .option('--ttft-ms <ms>', 'fixed truth: last request byte to first token', nonNegative)
     .option('--itl-ms <ms>', 'fixed truth: between tokens', nonNegative)

@@ -1,10 +1,11 @@
-/* A stand-in for libnvidia-ml.so.1 that speaks to the simulated GPU's socket (TOKBENCH_SIM_GPU_SOCKET).
+/* A stand-in for libnvidia-ml.so.1 that speaks to simulated GPUs' sockets (TOKBENCH_SIM_GPU_SOCKET, one per board,
+ * separated by colons).
  *
  * The functions have NVML's own names, signatures and struct layouts, so that the real binding can be driven without a
  * GPU. Every call asks the socket; an `err code=N` reply becomes the return code N. A lost socket is GPU_IS_LOST.
  * Compiled with -DOLD_DRIVER it is an older library: no event-reasons symbol, no _v3 processes, no _v2 memory, and the
  * two power fields are refused one by one.
- * Environment, read at each call: NVML_STUB_COUNT (boards; all but the first are strangers that only have a name),
+ * Environment, read at each call: NVML_STUB_COUNT (boards; those without a socket of their own are strangers),
  * NVML_STUB_MIG=1, NVML_STUB_VIRTUALIZATION=<mode>, NVML_STUB_ARCHITECTURE, NVML_STUB_COMPUTE_CAPABILITY=<major><minor>,
  * NVML_STUB_FAIL=<function>=<code>,<function>=<code> (those functions do nothing and return that code).
  * Inside a process, tokbench_nvml_stub_force does the same.
@@ -47,7 +48,7 @@ typedef struct {
   unsigned long long eventType, eventData;
   unsigned int gpuInstanceId, computeInstanceId;
 } nvmlEventData_t;
-typedef struct event_set { unsigned long long types, after; } *nvmlEventSet_t;
+typedef struct event_set { unsigned long long types, after; nvmlDevice_t device; } *nvmlEventSet_t;
 
 _Static_assert(sizeof(nvmlFieldValue_t) == 40 && offsetof(nvmlFieldValue_t, nvmlReturn) == 28, "nvmlFieldValue_t");
 _Static_assert(sizeof(nvmlPciInfo_t) == 68 && offsetof(nvmlPciInfo_t, busId) == 36, "nvmlPciInfo_t");
@@ -110,19 +111,34 @@ static nvmlReturn_t forced_code(const char *function) {
 
 enum { LINE = 8192 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static int socket_fd = -1, sessions = 0;
 
 enum { MAX_BOARDS = 8 };
 static struct board { char memory; } boards[MAX_BOARDS];
+static int socket_fds[MAX_BOARDS] = { -1, -1, -1, -1, -1, -1, -1, -1 }, sessions = 0;
 
 static int known(nvmlDevice_t device) { return device >= boards && device < boards + MAX_BOARDS; }
 
+/* How many sockets are named. */
+static unsigned int socket_count(void) {
+  const char *at = getenv("TOKBENCH_SIM_GPU_SOCKET");
+  unsigned int count = at == NULL ? 0 : 1;
+  for (; at != NULL && *at != '\0'; at += 1) count += *at == ':';
+  return count < MAX_BOARDS ? count : MAX_BOARDS;
+}
 
-static int open_socket(void) {
+/* The socket of a board; strangers, and questions about no board, go to the first one. */
+static int *socket_of(nvmlDevice_t device) {
+  size_t index = device == NULL ? 0 : (size_t)(device - boards);
+  return &socket_fds[index < socket_count() ? index : 0];
+}
+
+static int open_socket(unsigned int index) {
   const char *path = getenv("TOKBENCH_SIM_GPU_SOCKET");
   struct sockaddr_un address = { .sun_family = AF_UNIX };
-  if (path == NULL || strlen(path) >= sizeof address.sun_path) return -1;
-  strcpy(address.sun_path, path);
+  for (; path != NULL && index > 0; index -= 1) path = strchr(path, ':') == NULL ? NULL : strchr(path, ':') + 1;
+  size_t length = path == NULL ? 0 : strcspn(path, ":");
+  if (path == NULL || length >= sizeof address.sun_path) return -1;
+  memcpy(address.sun_path, path, length);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
     close(fd);
@@ -131,9 +147,9 @@ static int open_socket(void) {
   return fd;
 }
 
-static int send_all(const char *text, size_t length) {
+static int send_all(int fd, const char *text, size_t length) {
   while (length > 0) {
-    ssize_t sent = send(socket_fd, text, length, MSG_NOSIGNAL);
+    ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
     if (sent <= 0) return -1;
     text += sent;
     length -= (size_t)sent;
@@ -142,10 +158,10 @@ static int send_all(const char *text, size_t length) {
 }
 
 /* Whoever holds the mutex has asked once, so what comes is that reply alone. */
-static int receive_line(char *line) {
+static int receive_line(int fd, char *line) {
   size_t length = 0;
   while (length + 1 < LINE) {
-    ssize_t got = recv(socket_fd, line + length, LINE - 1 - length, 0);
+    ssize_t got = recv(fd, line + length, LINE - 1 - length, 0);
     if (got <= 0) return -1;
     length += (size_t)got;
     if (line[length - 1] != '\n') continue;
@@ -155,14 +171,15 @@ static int receive_line(char *line) {
   return -1;
 }
 
-/* Sends one request and waits for its reply; threads take turns. */
-static nvmlReturn_t ask(const char *request, char *line) {
+/* Sends one request to a board and waits for its reply; threads take turns. */
+static nvmlReturn_t ask(nvmlDevice_t device, const char *request, char *line) {
   nvmlReturn_t code = GPU_IS_LOST;
+  int *fd = socket_of(device);
   pthread_mutex_lock(&mutex);
-  if (socket_fd >= 0 && send_all(request, strlen(request)) == 0 && receive_line(line) == 0) code = SUCCESS;
-  if (code != SUCCESS && socket_fd >= 0) {
-    close(socket_fd); /* lost for good: only a new nvmlInit_v2 connects again */
-    socket_fd = -1;
+  if (*fd >= 0 && send_all(*fd, request, strlen(request)) == 0 && receive_line(*fd, line) == 0) code = SUCCESS;
+  if (code != SUCCESS && *fd >= 0) {
+    close(*fd); /* lost for good: only a new nvmlInit_v2 connects again */
+    *fd = -1;
   }
   pthread_mutex_unlock(&mutex);
   if (code != SUCCESS || strncmp(line, "ok", 2) == 0) return code;
@@ -195,30 +212,30 @@ static double number(const char *line, const char *name) {
   return field(line, name, text, sizeof text) ? strtod(text, NULL) : 0;
 }
 
-static nvmlReturn_t ask_number(const char *request, const char *name, double *value) {
+static nvmlReturn_t ask_number(nvmlDevice_t device, const char *request, const char *name, double *value) {
   char line[LINE];
-  nvmlReturn_t code = ask(request, line);
+  nvmlReturn_t code = ask(device, request, line);
   if (code == SUCCESS) *value = number(line, name);
   return code;
 }
 
-static nvmlReturn_t ask_u32(const char *request, const char *name, unsigned int *out) {
+static nvmlReturn_t ask_u32(nvmlDevice_t device, const char *request, const char *name, unsigned int *out) {
   double value = 0;
-  nvmlReturn_t code = ask_number(request, name, &value);
+  nvmlReturn_t code = ask_number(device, request, name, &value);
   if (code == SUCCESS) *out = (unsigned int)(value + 0.5);
   return code;
 }
 
-static nvmlReturn_t ask_u64(const char *request, const char *name, unsigned long long *out) {
+static nvmlReturn_t ask_u64(nvmlDevice_t device, const char *request, const char *name, unsigned long long *out) {
   double value = 0;
-  nvmlReturn_t code = ask_number(request, name, &value);
+  nvmlReturn_t code = ask_number(device, request, name, &value);
   if (code == SUCCESS) *out = (unsigned long long)(value + 0.5);
   return code;
 }
 
-static nvmlReturn_t ask_text(const char *name, char *out, unsigned int length) {
+static nvmlReturn_t ask_text(nvmlDevice_t device, const char *name, char *out, unsigned int length) {
   char line[LINE];
-  nvmlReturn_t code = ask("info\n", line);
+  nvmlReturn_t code = ask(device, "info\n", line);
   if (code != SUCCESS) return code;
   memset(out, '#', length); /* what follows the NUL is garbage in the real library too */
   return field(line, name, out, length) ? SUCCESS : NOT_SUPPORTED;
@@ -229,24 +246,34 @@ static unsigned int setting(const char *name, unsigned int otherwise) {
   return text == NULL ? otherwise : (unsigned int)atoi(text);
 }
 
+static unsigned int board_count(void) {
+  unsigned int sockets = socket_count();
+  return setting("NVML_STUB_COUNT", sockets > 0 ? sockets : 1);
+}
+
 /* ---- lifecycle and identity ---- */
 
 nvmlReturn_t nvmlInit_v2(void) {
   OR_FORCED;
+  int open = 0;
   pthread_mutex_lock(&mutex);
-  if (sessions == 0 || socket_fd < 0) socket_fd = open_socket();
-  if (socket_fd >= 0) sessions += 1;
-  nvmlReturn_t code = socket_fd < 0 ? DRIVER_NOT_LOADED : SUCCESS;
+  for (unsigned int at = 0; at < socket_count(); at += 1) {
+    if (sessions == 0 || socket_fds[at] < 0) socket_fds[at] = open_socket(at);
+    open += socket_fds[at] >= 0;
+  }
+  if (open > 0) sessions += 1;
   pthread_mutex_unlock(&mutex);
-  return code;
+  return open > 0 ? SUCCESS : DRIVER_NOT_LOADED;
 }
 
 nvmlReturn_t nvmlShutdown(void) {
   OR_FORCED;
   pthread_mutex_lock(&mutex);
   if (sessions > 0 && --sessions == 0) {
-    if (socket_fd >= 0) close(socket_fd);
-    socket_fd = -1;
+    for (unsigned int at = 0; at < MAX_BOARDS; at += 1) {
+      if (socket_fds[at] >= 0) close(socket_fds[at]);
+      socket_fds[at] = -1;
+    }
   }
   pthread_mutex_unlock(&mutex);
   return SUCCESS;
@@ -254,12 +281,12 @@ nvmlReturn_t nvmlShutdown(void) {
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
   OR_FORCED;
-  return ask_text("driver", version, length);
+  return ask_text(NULL, "driver", version, length);
 }
 
 nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length) {
   OR_FORCED;
-  return ask_text("driver", version, length);
+  return ask_text(NULL, "driver", version, length);
 }
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) {
@@ -276,13 +303,13 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) {
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
   OR_FORCED;
-  *count = setting("NVML_STUB_COUNT", 1);
+  *count = board_count();
   return SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
   OR_FORCED;
-  if (index >= setting("NVML_STUB_COUNT", 1) || index >= MAX_BOARDS) return INVALID_ARGUMENT;
+  if (index >= board_count() || index >= MAX_BOARDS) return INVALID_ARGUMENT;
   *device = &boards[index];
   return SUCCESS;
 }
@@ -290,28 +317,32 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device) {
   OR_FORCED;
   char own[96];
-  nvmlReturn_t code = ask_text("uuid", own, sizeof own);
-  if (code != SUCCESS) return code;
-  if (strcmp(uuid, own) != 0) return NOT_FOUND;
-  *device = &boards[0];
-  return SUCCESS;
+  nvmlReturn_t last = NOT_FOUND;
+  for (unsigned int at = 0; at < socket_count(); at += 1) {
+    nvmlReturn_t code = ask_text(&boards[at], "uuid", own, sizeof own);
+    if (code != SUCCESS) last = code;
+    if (code != SUCCESS || strcmp(uuid, own) != 0) continue;
+    *device = &boards[at];
+    return SUCCESS;
+  }
+  return last;
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length) {
   OR_FORCED;
-  return known(device) ? ask_text("name", name, length) : INVALID_ARGUMENT;
+  return known(device) ? ask_text(device, "name", name, length) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length) {
   OR_FORCED;
-  return known(device) ? ask_text("uuid", uuid, length) : INVALID_ARGUMENT;
+  return known(device) ? ask_text(device, "uuid", uuid, length) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci) {
   OR_FORCED;
   if (!known(device)) return INVALID_ARGUMENT;
   memset(pci, 0, sizeof *pci);
-  if (device == &boards[0]) return ask_text("pci", pci->busId, sizeof pci->busId);
+  if ((unsigned int)(device - boards) < socket_count()) return ask_text(device, "pci", pci->busId, sizeof pci->busId);
   snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", (unsigned int)(device - boards)); /* strangers come first */
   return SUCCESS;
 }
@@ -370,7 +401,7 @@ nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int *current, int *pendin
 
 nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device, int *mode) {
   OR_FORCED;
-  return known(device) ? ask_u32("read\n", "persistence", (unsigned int *)mode) : INVALID_ARGUMENT;
+  return known(device) ? ask_u32(device, "read\n", "persistence", (unsigned int *)mode) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, int *mode) {
@@ -413,12 +444,12 @@ nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t device, int api, int *rest
 
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *millijoules) {
   OR_FORCED;
-  return known(device) ? ask_u64("energy\n", "energy_mj", millijoules) : INVALID_ARGUMENT;
+  return known(device) ? ask_u64(device, "energy\n", "energy_mj", millijoules) : INVALID_ARGUMENT;
 }
 
 /* The field ids that the stand-in knows, and where the simulated GPU has them. */
 static const struct { unsigned int id; const char *name; } FIELDS[] = {
-  { 83, "energy_mj" }, { 185, "power_average_mw" }, { 186, "power_instant_mw" }, { 190, "enforced_mw" }, { 192, "limit_mw" },
+  { 74, "power_violation_ns" }, { 83, "energy_mj" }, { 185, "power_average_mw" }, { 186, "power_instant_mw" }, { 190, "enforced_mw" }, { 192, "limit_mw" },
 };
 
 /* Wall time less NVML_STUB_ENERGY_AGE_US, as a driver stamps a value that is so old; 0 without it. */
@@ -439,7 +470,7 @@ static void fill_field(nvmlFieldValue_t *value, const char *line) {
 #endif
   value->nvmlReturn = name == NULL ? NOT_SUPPORTED : SUCCESS;
   value->timestamp = value->fieldId == 83 ? energy_stamp_us() : 0;
-  value->valueType = value->fieldId == 83 ? 3 : 1;
+  value->valueType = value->fieldId < 185 ? 3 : 1;
   value->value.ull = name == NULL ? 0 : (unsigned long long)(number(line, name) + 0.5);
 }
 
@@ -447,14 +478,14 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
   OR_FORCED;
   char line[LINE];
   if (!known(device)) return INVALID_ARGUMENT;
-  nvmlReturn_t code = ask("read\n", line);
+  nvmlReturn_t code = ask(device, "read\n", line);
   for (int at = 0; code == SUCCESS && at < count; at += 1) fill_field(&values[at], line);
   return code;
 }
 
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *celsius) {
   OR_FORCED;
-  return known(device) && sensor == 0 ? ask_u32("read\n", "temp_c", celsius) : INVALID_ARGUMENT;
+  return known(device) && sensor == 0 ? ask_u32(device, "read\n", "temp_c", celsius) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int type, unsigned int *celsius) {
@@ -465,29 +496,29 @@ nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int type, un
 
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw) {
   OR_FORCED;
-  return known(device) ? ask_u32("read\n", "power_average_mw", mw) : INVALID_ARGUMENT;
+  return known(device) ? ask_u32(device, "read\n", "power_average_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int *mw) {
   OR_FORCED;
-  return known(device) ? ask_u32("read\n", "limit_mw", mw) : INVALID_ARGUMENT;
+  return known(device) ? ask_u32(device, "read\n", "limit_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int *mw) {
   OR_FORCED;
-  return known(device) ? ask_u32("read\n", "enforced_mw", mw) : INVALID_ARGUMENT;
+  return known(device) ? ask_u32(device, "read\n", "enforced_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device, unsigned int *mw) {
   OR_FORCED;
-  return known(device) ? ask_u32("info\n", "default_mw", mw) : INVALID_ARGUMENT;
+  return known(device) ? ask_u32(device, "info\n", "default_mw", mw) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *min, unsigned int *max) {
   OR_FORCED;
   if (!known(device)) return INVALID_ARGUMENT;
-  nvmlReturn_t code = ask_u32("info\n", "min_mw", min);
-  return code == SUCCESS ? ask_u32("info\n", "max_mw", max) : code;
+  nvmlReturn_t code = ask_u32(device, "info\n", "min_mw", min);
+  return code == SUCCESS ? ask_u32(device, "info\n", "max_mw", max) : code;
 }
 
 /* ---- clocks, reasons, utilisation, memory, processes ---- */
@@ -495,33 +526,33 @@ nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, u
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
-  return ask_u32("read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
+  return ask_u32(device, "read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
-  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+  return ask_u32(device, "info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, int type, int id, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2 || id < 0 || id > 3) return INVALID_ARGUMENT;
-  if (id == 0) return ask_u32("read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
-  if (id == 1) return ask_u32("read\n", type == 2 ? "app_mem_mhz" : "app_sm_mhz", mhz);
-  return ask_u32("info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
+  if (id == 0) return ask_u32(device, "read\n", type == 2 ? "mem_mhz" : "sm_mhz", mhz);
+  if (id == 1) return ask_u32(device, "read\n", type == 2 ? "app_mem_mhz" : "app_sm_mhz", mhz);
+  return ask_u32(device, "info\n", type == 2 ? "mem_mhz" : "f_max", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, int type, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
-  return ask_u32("read\n", type == 2 ? "app_mem_mhz" : "app_sm_mhz", mhz);
+  return ask_u32(device, "read\n", type == 2 ? "app_mem_mhz" : "app_sm_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t device, int type, unsigned int *mhz) {
   OR_FORCED;
   if (!known(device) || type < 0 || type > 2) return INVALID_ARGUMENT;
-  return ask_u32("read\n", type == 2 ? "mem_mhz" : "boost_max_mhz", mhz);
+  return ask_u32(device, "read\n", type == 2 ? "mem_mhz" : "boost_max_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state) {
@@ -535,7 +566,7 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned in
   if (!known(device)) return INVALID_ARGUMENT;
   unsigned int room = *count;
   *count = 1;
-  return mhz == NULL || room < 1 ? INSUFFICIENT_SIZE : ask_u32("info\n", "mem_mhz", mhz);
+  return mhz == NULL || room < 1 ? INSUFFICIENT_SIZE : ask_u32(device, "info\n", "mem_mhz", mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned int memory_mhz, unsigned int *count,
@@ -543,7 +574,7 @@ nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned 
   OR_FORCED;
   char line[LINE];
   if (!known(device)) return INVALID_ARGUMENT;
-  nvmlReturn_t code = ask("info\n", line);
+  nvmlReturn_t code = ask(device, "info\n", line);
   if (code != SUCCESS) return code;
   if (memory_mhz != (unsigned int)number(line, "mem_mhz")) return NOT_FOUND;
   unsigned int min = (unsigned int)number(line, "f_min"), max = (unsigned int)number(line, "f_max");
@@ -560,7 +591,7 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsi
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *mask) {
 #endif
   OR_FORCED;
-  return known(device) ? ask_u64("read\n", "reasons", mask) : INVALID_ARGUMENT;
+  return known(device) ? ask_u64(device, "read\n", "reasons", mask) : INVALID_ARGUMENT;
 }
 
 #ifdef OLD_DRIVER
@@ -577,7 +608,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
   OR_FORCED;
   if (!known(device)) return INVALID_ARGUMENT;
   rates->memory = 0;
-  return ask_u32("read\n", "util_pct", &rates->gpu);
+  return ask_u32(device, "read\n", "util_pct", &rates->gpu);
 }
 
 #ifdef OLD_DRIVER
@@ -588,8 +619,8 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 #endif
   OR_FORCED;
   if (!known(device)) return INVALID_ARGUMENT;
-  nvmlReturn_t code = ask_u64("info\n", "mem_total_bytes", &memory->total);
-  if (code == SUCCESS) code = ask_u64("read\n", "mem_used_bytes", &memory->used);
+  nvmlReturn_t code = ask_u64(device, "info\n", "mem_total_bytes", &memory->total);
+  if (code == SUCCESS) code = ask_u64(device, "read\n", "mem_used_bytes", &memory->used);
   memory->free = memory->total - memory->used;
   return code;
 }
@@ -617,7 +648,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
   OR_FORCED;
   char line[LINE], text[LINE];
   if (!known(device)) return INVALID_ARGUMENT;
-  nvmlReturn_t code = ask("processes\n", line);
+  nvmlReturn_t code = ask(device, "processes\n", line);
   if (code != SUCCESS) return code;
   unsigned int room = out == NULL ? 0 : *count;
   *count = field(line, "pids", text, sizeof text) ? parse_processes(text, out, room) : 0;
@@ -639,7 +670,7 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int coun
   OR_FORCED;
   if (!known(device) || type < 0 || type > 1 || counter < 0 || counter > 1) return INVALID_ARGUMENT;
   *count = 0;
-  return type == 1 ? ask_u64("ecc\n", "uncorrected", count) : SUCCESS;
+  return type == 1 ? ask_u64(device, "ecc\n", "uncorrected", count) : SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types) {
@@ -664,7 +695,8 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long ty
   OR_FORCED;
   if (!known(device) || set == NULL || (types & ~0x1fULL) != 0) return INVALID_ARGUMENT;
   set->types = types;
-  return ask_u64("events\n", "last", &set->after);
+  set->device = device;
+  return ask_u64(device, "events\n", "last", &set->after);
 }
 
 /* Gives one event a call, the oldest first; waits at most `timeout_ms`. */
@@ -674,12 +706,12 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
   if (set == NULL || data == NULL) return INVALID_ARGUMENT;
   for (int tries = timeout_ms == 0 ? 1 : 2; tries > 0; tries -= 1) {
     snprintf(request, sizeof request, "events after=%llu\n", set->after);
-    nvmlReturn_t code = ask(request, line);
+    nvmlReturn_t code = ask(set->device, request, line);
     if (code != SUCCESS) return code;
     if (field(line, "faults", faults, sizeof faults) && faults[0] != '\0') {
       int is_xid = strncmp(faults, "xid:", 4) == 0;
       memset(data, 0xff, sizeof *data);
-      data->device = &boards[0];
+      data->device = set->device;
       data->eventType = is_xid ? 0x8 : 0x2;
       data->eventData = is_xid ? strtoull(faults + 4, NULL, 10) : 0;
       set->after += 1;
@@ -696,18 +728,18 @@ nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int
   OR_FORCED;
   char request[64], line[LINE];
   snprintf(request, sizeof request, "set_limit mw=%u\n", mw);
-  return known(device) ? ask(request, line) : INVALID_ARGUMENT;
+  return known(device) ? ask(device, request, line) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min, unsigned int max) {
   OR_FORCED;
   char request[64], line[LINE];
   snprintf(request, sizeof request, "lock min_mhz=%u max_mhz=%u\n", min, max);
-  return known(device) ? ask(request, line) : INVALID_ARGUMENT;
+  return known(device) ? ask(device, request, line) : INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device) {
   OR_FORCED;
   char line[LINE];
-  return known(device) ? ask("reset_lock\n", line) : INVALID_ARGUMENT;
+  return known(device) ? ask(device, "reset_lock\n", line) : INVALID_ARGUMENT;
 }
