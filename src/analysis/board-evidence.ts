@@ -1,4 +1,4 @@
-// What the samples of one window say about the board: clocks while busy, reasons, cap binding by kind of work, limits.
+// What the samples of one window say about a board: clocks while busy, reasons, cap binding by kind of work, limits.
 
 import type { BoardEvidence, CapBinding, ClockDistribution } from '../core/index.ts';
 import { busyClocksMhz, type GpuWindow, windowValues } from './gpu-window.ts';
@@ -6,9 +6,7 @@ import { percentile } from './percentile.ts';
 import type { MeasuredRequests } from './request-metrics.ts';
 import { isMask, throttleReasons } from './throttle.ts';
 
-/** Null without samples. */
-export function boardEvidence(gpu: GpuWindow | null, requests: MeasuredRequests): BoardEvidence | null {
-  if (gpu === null) return null;
+export function boardEvidence(gpu: GpuWindow, requests: MeasuredRequests): BoardEvidence {
   const { samples } = gpu;
   const told = gpu.rows.filter((row) => isMask(samples.reasons[row]!));
   const busy = busyClocksMhz(gpu);
@@ -24,6 +22,7 @@ export function boardEvidence(gpu: GpuWindow | null, requests: MeasuredRequests)
     busySmClock: distribution(busy),
     reasonShares: reasonShares(masks),
     capBinding: { prefill: binding(during('prefill')), decode: binding(during('decode')) },
+    capTimeShare: capTimeShare(gpu),
     enforcedLimitW: limits(windowValues(gpu, (s) => s.enforcedLimitMw).map((mw) => mw / 1000)),
   };
 }
@@ -55,6 +54,15 @@ function reasonShares(masks: readonly number[]): Record<string, number> {
 function binding(masks: readonly number[]): CapBinding {
   const bound = masks.filter((mask) => throttleReasons(mask).powerCap).length;
   return { samples: masks.length, bindingShare: masks.length === 0 ? null : bound / masks.length };
+}
+
+/** Of a counter that went down, as after a reload of the driver, nothing is said. */
+function capTimeShare({ samples, rows }: GpuWindow): number | null {
+  const told = rows.filter((row) => !Number.isNaN(samples.powerViolationNs[row]!));
+  const [first, last] = [told.at(0), told.at(-1)];
+  if (first === undefined || last === undefined || first === last) return null;
+  const cappedNs = samples.powerViolationNs[last]! - samples.powerViolationNs[first]!;
+  return cappedNs < 0 ? null : Math.min(1, cappedNs / (samples.atNs[last]! - samples.atNs[first]!));
 }
 
 function limits(watts: readonly number[]): BoardEvidence['enforcedLimitW'] {

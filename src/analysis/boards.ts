@@ -4,9 +4,9 @@ import { GPU_SAMPLE_COLUMNS, type GpuSampleTable } from '../core/index.ts';
 
 /**
  * One table per board in the order of their numbers; samples without a number are those of board 0.
- * @param expected boards that there must be: one without a sample has an empty table
+ * @param boards how many there are: one without a sample has an empty table
  */
-export function boardsOf(samples: GpuSampleTable, expected = 0): GpuSampleTable[] {
+export function boardsOf(samples: GpuSampleTable, boards = 1): GpuSampleTable[] {
   const rows = new Map<number, number[]>();
   for (let row = 0; row < samples.count; row++) {
     const board = samples.board[row]! || 0;
@@ -14,9 +14,9 @@ export function boardsOf(samples: GpuSampleTable, expected = 0): GpuSampleTable[
     if (mine === undefined) rows.set(board, [row]);
     else mine.push(row);
   }
-  for (let board = 0; board < expected; board++) if (!rows.has(board)) rows.set(board, []);
-  if (rows.size <= 1) return [samples];
-  return [...rows.entries()].sort((a, b) => a[0] - b[0]).map(([, mine]) => rowsOf(samples, mine));
+  const count = Math.max(boards, ...[...rows.keys()].map((board) => board + 1));
+  if (count === 1) return [samples];
+  return Array.from({ length: count }, (_, board) => rowsOf(samples, rows.get(board) ?? []));
 }
 
 function rowsOf(samples: GpuSampleTable, rows: readonly number[]): GpuSampleTable {

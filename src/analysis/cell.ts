@@ -40,7 +40,7 @@ export interface CellEvidence {
 export interface CellAssessment {
   readonly metrics: CellMetrics;
   readonly windowEnergy: WindowEnergy | null;
-  readonly board: BoardEvidence | null;
+  readonly boards: readonly BoardEvidence[];
   readonly rules: readonly RuleOutcome[];
   readonly valid: boolean;
   readonly labels: readonly string[];
@@ -54,7 +54,6 @@ export function assessCell(input: CellEvidence): CellAssessment {
   const counts = windowCounts(requests, window);
   const latencies = windowLatencies(requests, window);
   const boards = gpuWindows(input.gpu, window, facts.gpu);
-  const gpu = boards?.[0] ?? null;
   const refused = facts.gpu.counter?.refused?.code ?? null;
   const energy = refused === null ? totalEnergy(boards) : null;
   const arrivals = arrivalRows(input.requests, window);
@@ -73,7 +72,7 @@ export function assessCell(input: CellEvidence): CellAssessment {
     otherScopes: otherScopes(input.metrics, window),
     idleLoaded,
     idleBare,
-    achievedSmClockMhz: achievedSmClockMhz(gpu),
+    achievedSmClockMhz: achievedSmClockMhz(boards ?? []),
     pricePerHour,
   });
   const ruleInput = {
@@ -84,7 +83,8 @@ export function assessCell(input: CellEvidence): CellAssessment {
     latencies,
     meanInFlight: metrics.meanInFlight,
     scrapes: input.metrics,
-    gpu,
+    gpu: boards?.[0] ?? null,
+    board: 0,
     boards: boards ?? [],
     energy,
   };
@@ -92,7 +92,7 @@ export function assessCell(input: CellEvidence): CellAssessment {
   return {
     metrics,
     windowEnergy: energy,
-    board: boardEvidence(gpu, requests),
+    boards: (boards ?? []).map((gpu) => boardEvidence(gpu, requests)),
     rules,
     valid: facts.status === 'complete' && keepsValid(rules),
     labels: [

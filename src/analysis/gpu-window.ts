@@ -130,9 +130,9 @@ export function busyClocksMhz({ samples, rows }: GpuWindow): Float64Array {
   return sortedCopy(busy.map((row) => samples.smClockMhz[row]!));
 }
 
-/** Median SM clock of the busy samples of one board; null when there are none. */
-export const achievedSmClockMhz = (gpu: GpuWindow | null): number | null =>
-  gpu === null ? null : median(busyClocksMhz(gpu));
+/** Median SM clock of the busy samples of all given boards; null when there are none. */
+export const achievedSmClockMhz = (boards: readonly GpuWindow[]): number | null =>
+  median(sortedCopy(boards.flatMap((gpu) => [...busyClocksMhz(gpu)])));
 
 /** Values of one column that were read inside the window. */
 export function windowValues(gpu: GpuWindow, pick: (samples: GpuSampleTable) => Float64Array): number[] {

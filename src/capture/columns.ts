@@ -92,11 +92,12 @@ const GPU_TEXT: Record<GpuSampleColumn, string> = {
   applicationMemMhz: 'memory clock that applications get unless something else decides',
   boostMaxMhz: 'highest SM clock that a customer may set',
   persistence: '1 while the driver keeps settings without a client, else 0',
+  powerViolationNs: 'time during which the power limit held the clock down, nanosecond (NVML field 74)',
   board: 'number of the board among those sampled together, from 0',
 };
 
 export const GPU_TABLE: TableSchema = {
-  version: 'tokbench.gpu-samples/2',
+  version: 'tokbench.gpu-samples/3',
   columns: GPU_SAMPLE_COLUMNS.map((name) =>
     name === 'atNs' ? required(name, 'INT64', GPU_TEXT[name]) : optional(name, 'DOUBLE', GPU_TEXT[name]),
   ),

@@ -155,7 +155,7 @@ const metrics = z.strictObject({
       }),
     )
     .describe('energy of anything but the GPU boards: in none of the figures above'),
-  achievedSmClockMhz: nullable(figure),
+  achievedSmClockMhz: nullable(figure).describe('median of the busy samples of all boards'),
   cost: nullable(
     z.strictObject({ pricePerHour: z.number(), dollarsPerMtok: nullable(figure), goodTokensPerDollar: figure }),
   ),
@@ -196,7 +196,7 @@ export const cellSchema = z.strictObject({
   surroundings: nullable(surroundings),
   metrics,
   windowEnergy: nullable(windowEnergy),
-  board: nullable(board),
+  boards: z.array(board).describe('each board inside the window, by its number; empty without a GPU'),
   rules: z.array(rule),
   valid: z.boolean(),
 });

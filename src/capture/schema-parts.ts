@@ -78,17 +78,23 @@ export const control = z.strictObject({
   requestedLockMhz: nullable(z.number()),
   targetLockMhz: nullable(z.number()).describe('supported clock that the request snapped to'),
   requestedCapW: nullable(z.number()),
-  enforcedLimitW: nullable(z.number()).describe('read back from the board'),
-  defaultLimitW: nullable(z.number()),
-  defaults: nullable(
-    z.strictObject({
-      enforcedLimitW: nullable(z.number()),
-      applicationSmMhz: nullable(z.number()),
-      applicationMemMhz: nullable(z.number()),
-      boostMaxMhz: nullable(z.number()).describe('highest SM clock that a customer may set'),
-      persistence: nullable(z.number()).describe('1 enabled, 0 disabled'),
-    }),
-  ).describe('as found before the first change of the run; null where the board does not tell'),
+  boards: z
+    .array(
+      z.strictObject({
+        enforcedLimitW: nullable(z.number()).describe('read back from the board'),
+        defaultLimitW: nullable(z.number()),
+        defaults: nullable(
+          z.strictObject({
+            enforcedLimitW: nullable(z.number()),
+            applicationSmMhz: nullable(z.number()),
+            applicationMemMhz: nullable(z.number()),
+            boostMaxMhz: nullable(z.number()).describe('highest SM clock that a customer may set'),
+            persistence: nullable(z.number()).describe('1 enabled, 0 disabled'),
+          }),
+        ).describe('as found before the first change of the run; null where the board does not tell'),
+      }),
+    )
+    .describe('in the order of their numbers; empty without a GPU'),
 });
 
 const share = nullable(figure);
@@ -110,13 +116,13 @@ export const board = z.strictObject({
   capBinding: z
     .strictObject({ prefill: capBinding, decode: capBinding })
     .describe('share of samples held down by the power limit while a request waited for its first token, or none did'),
+  capTimeShare: share.describe('share of the time that the power limit held the clock down, by NVML field 74'),
   enforcedLimitW: nullable(z.strictObject({ start: figure, end: figure, min: figure, max: figure })),
 });
 
 const processOwner = z.enum(['server', 'other', 'hidden', 'unattributed']);
 const memory = nullable(z.number());
-export const surroundings = z.strictObject({
-  lastPollNs: nullable(ns),
+const boardSurroundings = z.strictObject({
   stretches: z
     .array(
       z.strictObject({
@@ -149,6 +155,11 @@ export const surroundings = z.strictObject({
       }),
     ),
   }),
+});
+
+export const surroundings = z.strictObject({
+  lastPollNs: nullable(ns).describe('when every board had been asked for the last time'),
+  boards: z.array(boardSurroundings).describe('in the order of their numbers'),
 });
 
 export const idlePower = z.strictObject({

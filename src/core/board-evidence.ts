@@ -26,7 +26,7 @@ export interface CapBinding {
   readonly bindingShare: number | null;
 }
 
-/** What the samples inside one window say about clocks, reasons and limits. */
+/** What the samples inside one window say about the clocks, reasons and limits of one board. */
 export interface BoardEvidence {
   /** Samples that say why the clock is what it is. */
   readonly samples: number;
@@ -40,6 +40,12 @@ export interface BoardEvidence {
    * some request was receiving tokens.
    */
   readonly capBinding: { readonly prefill: CapBinding; readonly decode: CapBinding };
+  /**
+   * Share of the time, by the board's own counter (NVML field 74), during which the power limit held the clock down:
+   * between the first and the last sample of the window that tell it. Complete where samples see instants only. Null
+   * where the board has no such counter.
+   */
+  readonly capTimeShare: number | null;
   /** Enforced power limit of the first and last sample that tell it, and the extremes between, W. */
   readonly enforcedLimitW: {
     readonly start: number;

@@ -56,16 +56,23 @@ export interface ServerEvidence {
   readonly died: string | null;
 }
 
-/** Levers of the launch: what was asked, what the board was set to, what it read back. */
+/** One board under the levers of a launch. */
+export interface BoardControl {
+  /** Read back once the levers had been moved. */
+  readonly enforcedLimitW: number | null;
+  readonly defaultLimitW: number | null;
+  /** As found before the first change of the run; null where the board is on another machine. */
+  readonly defaults: DefaultSnapshot | null;
+}
+
+/** Levers of the launch: what was asked, what all boards were set to, what each of them read back. */
 export interface ControlEvidence {
   readonly requestedLockMhz: number | null;
   /** The supported clock that the request snapped to. */
   readonly targetLockMhz: number | null;
   readonly requestedCapW: number | null;
-  readonly enforcedLimitW: number | null;
-  readonly defaultLimitW: number | null;
-  /** As found before the first change of the run; null without a GPU. */
-  readonly defaults: DefaultSnapshot | null;
+  /** In the order of their numbers; empty without a GPU. */
+  readonly boards: readonly BoardControl[];
 }
 
 export type RuleStatus = 'pass' | 'hit' | 'not_applicable' | 'not_evaluated';
@@ -202,12 +209,13 @@ export interface CellMetrics {
   readonly energyReason: string | null;
   /** CPU packages, memory, an external meter: each by itself, in none of the figures above. */
   readonly otherScopes: readonly OtherScope[];
+  /** Median SM clock of the busy samples of all boards. */
   readonly achievedSmClockMhz: number | null;
   readonly cost: CostMetrics | null;
 }
 
-export const CELL_SCHEMA = 'tokbench.cell/4';
-export const LAUNCH_SCHEMA = 'tokbench.launch/3';
+export const CELL_SCHEMA = 'tokbench.cell/5';
+export const LAUNCH_SCHEMA = 'tokbench.launch/4';
 export const MANIFEST_SCHEMA = 'tokbench.manifest/2';
 
 export interface CellFile {
@@ -240,8 +248,8 @@ export interface CellFile {
   readonly surroundings: SurroundingsEvidence | null;
   readonly metrics: CellMetrics;
   readonly windowEnergy: WindowEnergy | null;
-  /** Clocks, reasons and limits inside the window; null without a GPU. */
-  readonly board: BoardEvidence | null;
+  /** Clocks, reasons and limits of each board inside the window, by its number; empty without a GPU. */
+  readonly boards: readonly BoardEvidence[];
   readonly rules: readonly RuleOutcome[];
   /** True when no X or L rule was hit and the status is complete. */
   readonly valid: boolean;

@@ -1,4 +1,4 @@
-// What else happened on the board through a launch: other processes, memory errors, driver faults. No judgement here.
+// What else happened on the boards through a launch: other processes, memory errors, driver faults. No judgement here.
 
 import type { Ns } from './time.ts';
 
@@ -40,9 +40,16 @@ export interface FaultSighting {
   readonly number: number | null;
 }
 
-/** From the start of the launch to the last poll. Codes are names of NVML return codes. */
+/** From the start of the launch to the last poll. */
 export interface SurroundingsEvidence {
+  /** When every board had been asked for the last time. */
   readonly lastPollNs: Ns | null;
+  /** In the order of their numbers. */
+  readonly boards: readonly BoardSurroundings[];
+}
+
+/** What was seen of one board. Codes are names of NVML return codes. */
+export interface BoardSurroundings {
   readonly stretches: readonly ProcessStretch[];
   /** The processes at the first poll after the server had loaded; null until then. */
   readonly afterLoad: readonly BoardProcess[] | null;

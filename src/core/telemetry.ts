@@ -32,6 +32,8 @@ export interface GpuSampleTable {
   readonly boostMaxMhz: Float64Array;
   /** 1 while the driver keeps the board's settings without a client, else 0. */
   readonly persistence: Float64Array;
+  /** Field 74: time since the driver was loaded during which the power limit held the clock down, ns. */
+  readonly powerViolationNs: Float64Array;
 }
 
 export const GPU_SAMPLE_COLUMNS = [
@@ -51,6 +53,7 @@ export const GPU_SAMPLE_COLUMNS = [
   'boostMaxMhz',
   'persistence',
   'board',
+  'powerViolationNs',
 ] as const satisfies readonly (keyof GpuSampleTable)[];
 export type GpuSampleColumn = (typeof GPU_SAMPLE_COLUMNS)[number];
 /** One reading: absent fields are NaN. */

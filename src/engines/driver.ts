@@ -18,8 +18,10 @@ export interface PlanInput {
   readonly args: EngineArgs;
   readonly env: Environment;
   readonly port: number;
-  readonly gpu: { readonly socketPath: string } | null;
-  readonly cudaIndex: number | null;
+  /** Sockets of the simulated GPUs; empty without one. */
+  readonly simulatedGpus: readonly string[];
+  /** Indices of the boards by PCI order; empty: the engine may take any. */
+  readonly cudaIndices: readonly number[];
   readonly self: readonly string[];
   /** The PATH to look a program up in. */
   readonly searchPath: string;

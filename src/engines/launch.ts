@@ -24,10 +24,10 @@ export interface LaunchOptions {
   readonly originNs: bigint;
   /** Takes the server's whole output, appended. */
   readonly logPath: string;
-  /** The simulated GPU that the mock engine reports to. */
-  readonly gpu: { readonly socketPath: string } | null;
-  /** Index of the GPU that a real engine may see. */
-  readonly cudaIndex: number | null;
+  /** Sockets of the simulated GPUs that the mock engine reports to. */
+  readonly simulatedGpus: readonly string[];
+  /** Indices of the GPUs that a real engine may see; empty: all. */
+  readonly cudaIndices: readonly number[];
   /** Runs our own command line: starts the mock engine. */
   readonly self: readonly string[];
   readonly canaryPrompt: readonly number[];
@@ -181,12 +181,12 @@ const argsOf = ({ experiment, arm }: LaunchOptions) => mergeArgs(experiment.engi
  */
 export async function launchEngine(options: LaunchOptions): Promise<LaunchedEngine> {
   options.signal.throwIfAborted();
-  const { experiment, arm, gpu, cudaIndex, self, runId } = options;
+  const { experiment, arm, simulatedGpus, cudaIndices, self, runId } = options;
   const { engine } = experiment;
   const driver = engine.kind === 'vllm' ? vllmDriver : mockDriver;
   const env = { ...engine.env, ...arm.engineEnv };
   const searchPath = env['PATH'] ?? process.env['PATH'] ?? '';
-  const input = { experiment, args: argsOf(options), env, gpu, cudaIndex, self, searchPath };
+  const input = { experiment, args: argsOf(options), env, simulatedGpus, cudaIndices, self, searchPath };
   // Planned once with a port of no meaning: a wrong argument or a missing program is told before any port is tried.
   driver.plan({ ...input, port: engine.port });
   const plan = driver.plan({ ...input, port: await claimPort(engine.host, engine.port) });

@@ -18,7 +18,7 @@ const OWNED: Readonly<Record<string, string>> = {
 export const mockDriver: EngineDriver = {
   metricNames: VLLM_METRICS,
 
-  plan({ experiment, args, env, port, gpu, self }) {
+  plan({ experiment, args, env, port, simulatedGpus, self }) {
     const { engine, model } = experiment;
     refuseOwned(args, OWNED);
     const fixed = {
@@ -29,7 +29,7 @@ export const mockDriver: EngineDriver = {
       vocabulary: model.tokenIds.join(','),
       'max-seqs': engine.maxSeqs,
       'startup-s': engine.kind === 'mock' ? engine.startupS : 0,
-      ...(gpu === null ? {} : { 'gpu-socket': gpu.socketPath }),
+      ...(simulatedGpus.length === 0 ? {} : { 'gpu-socket': simulatedGpus.join(':') }),
     };
     return {
       command: [...self, 'mock-engine', ...toFlags(mergeArgs(fixed, args))],

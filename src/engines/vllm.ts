@@ -35,7 +35,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 /** numpy refuses seeds from here on. */
 const SEED_LIMIT = 2 ** 32;
 
-function environmentOf({ experiment, cudaIndex, env }: PlanInput): Environment {
+function environmentOf({ experiment, cudaIndices, env }: PlanInput): Environment {
   return {
     VLLM_NO_USAGE_STATS: '1',
     DO_NOT_TRACK: '1',
@@ -45,7 +45,9 @@ function environmentOf({ experiment, cudaIndex, env }: PlanInput): Environment {
     VLLM_HTTP_TIMEOUT_KEEP_ALIVE: '120',
     // Opens /server_info, and control routes without a password: for this machine alone.
     ...(LOOPBACK.has(experiment.engine.host) ? { VLLM_SERVER_DEV_MODE: '1' } : {}),
-    ...(cudaIndex === null ? {} : { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: String(cudaIndex) }),
+    ...(cudaIndices.length === 0
+      ? {}
+      : { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: cudaIndices.join(',') }),
     ...env,
   };
 }

@@ -1,8 +1,9 @@
 // What a board and the place it is used from allow: the shape of the answer, and the answer of a simulated board.
 
 import { type GpuSample, isBenchError } from '../core/index.ts';
+import { lockByRights } from './control.ts';
 import type { GpuDevice } from './device.ts';
-import type { Place } from './nvml/place.ts';
+import { type Place, placeHere } from './nvml/place.ts';
 
 export const PROBE_GROUPS = [
   'board',
@@ -28,8 +29,9 @@ export interface ProbeAnswer {
 
 /** What follows for a measurement. */
 export interface ProbeVerdict {
-  readonly name: 'energy' | 'power cross-check' | 'power control' | 'foreign processes' | 'driver faults';
-  readonly possible: 'yes' | 'no' | 'not tried';
+  readonly name: 'energy' | 'power cross-check' | 'power cap' | 'clock lock' | 'foreign processes' | 'driver faults';
+  /** `likely`: nothing speaks against it, and only the thing itself can prove it. `not tried`: nothing is known. */
+  readonly possible: 'yes' | 'likely' | 'no' | 'not tried';
   readonly why: string;
 }
 
@@ -73,8 +75,14 @@ export function codeOf(error: unknown): string {
   return typeof name === 'string' ? name : 'UNKNOWN';
 }
 
-/** Asks a simulated board; its power limit is set to the value that it has, all else is only read. */
-export async function probeSimulated(device: GpuDevice): Promise<BoardProbe> {
+/** The answer by which the rights to change a board are told: its power limit is set to the value that it has. */
+export const OWN_LIMIT_AGAIN = 'takes its own power limit again';
+
+/**
+ * Asks a simulated board. Reads only.
+ * @param askPermission also sets its power limit to the value that it has
+ */
+export async function probeSimulated(device: GpuDevice, askPermission: boolean): Promise<BoardProbe> {
   const { identity, limits } = device;
   const sample = await device.read(0n);
   const field = (group: ProbeAnswer['group'], name: string, column: keyof GpuSample, unit: string): ProbeAnswer =>
@@ -108,18 +116,20 @@ export async function probeSimulated(device: GpuDevice): Promise<BoardProbe> {
       await (await device.faultEvents()).close();
       return true;
     }),
-    await asked('permission', 'clocks and limits may be changed', async () => {
-      const { powerLimitW } = await device.controls();
-      await device.setPowerLimitW(powerLimitW ?? limits.defaultLimitW);
-      return true;
-    }),
+    ...(askPermission ? [await asked('permission', OWN_LIMIT_AGAIN, () => setOwnLimit(device))] : []),
   ];
   const { name, uuid, synthetic } = identity;
-  return { name, uuid, synthetic, answers, verdicts: verdictsOf(answers) };
+  return { name, uuid, synthetic, answers, verdicts: verdictsOf(answers, placeHere()) };
+}
+
+async function setOwnLimit(device: GpuDevice): Promise<boolean> {
+  const { powerLimitW } = await device.controls();
+  await device.setPowerLimitW(powerLimitW ?? device.limits.defaultLimitW);
+  return true;
 }
 
 /** What the answers mean for a measurement, in the order in which a run needs it. */
-export function verdictsOf(answers: readonly ProbeAnswer[]): ProbeVerdict[] {
+export function verdictsOf(answers: readonly ProbeAnswer[], place: Pick<Place, 'hasSysAdmin'>): ProbeVerdict[] {
   const of = (name: string) => answers.find((each) => each.name === name);
   const has = (name: string) => of(name)?.code === SUCCESS;
   const code = (name: string) => of(name)?.code ?? 'not asked';
@@ -127,7 +137,6 @@ export function verdictsOf(answers: readonly ProbeAnswer[]): ProbeVerdict[] {
   const shared = String(of('virtualization')?.value ?? '').includes('virtual GPU');
   const energy = has('energy counter') && !mig && !shared;
   const power = ['instantaneous power', 'average power', 'power (older call)'].filter(has);
-  const permission = of('clocks and limits may be changed');
   const watched = of('driver faults can be watched')?.value === true;
   const ecc = has('uncorrected memory errors');
   return [
@@ -147,16 +156,8 @@ export function verdictsOf(answers: readonly ProbeAnswer[]): ProbeVerdict[] {
       possible: power.length > 0 ? 'yes' : 'no',
       why: power.length > 0 ? `by ${power.join(' and ')}` : 'the board shows no power figure',
     },
-    {
-      name: 'power control',
-      possible: permission === undefined ? 'not tried' : permission.code === SUCCESS ? 'yes' : 'no',
-      why:
-        permission === undefined
-          ? 'no setter was called; --ask-permission sets the power limit to the value that it has'
-          : permission.code === SUCCESS
-            ? 'the board took its own power limit again'
-            : `setting the power limit to the value that it has answers ${permission.code}`,
-    },
+    capVerdict(of(OWN_LIMIT_AGAIN)?.code),
+    lockVerdict(of(OWN_LIMIT_AGAIN)?.code, has('supported SM clocks'), place),
     {
       name: 'foreign processes',
       possible: has('compute processes') ? 'yes' : 'no',
@@ -170,4 +171,34 @@ export function verdictsOf(answers: readonly ProbeAnswer[]): ProbeVerdict[] {
       why: `${watched ? 'driver events can be watched' : `driver events answer ${code('driver faults can be watched')}`}; memory errors ${ecc ? 'are counted' : `answer ${code('uncorrected memory errors')}`}`,
     },
   ];
+}
+
+const NOT_CALLED = 'no setter was called; --ask-permission sets the power limit to the value that it has';
+const REFUSES = new Set(['NO_PERMISSION', 'OPERATING_SYSTEM']);
+const LACKS = new Set(['NOT_SUPPORTED', 'FUNCTION_NOT_FOUND', 'ARGUMENT_VERSION_MISMATCH', 'DEPRECATED']);
+
+/** @param code of the board's answer to its own power limit; undefined: it was not asked */
+function capVerdict(code: string | undefined): ProbeVerdict {
+  const name = 'power cap';
+  if (code === undefined) return { name, possible: 'not tried', why: NOT_CALLED };
+  if (code === SUCCESS) return { name, possible: 'yes', why: 'the board took its own power limit again' };
+  return { name, possible: 'no', why: `setting the power limit to the value that it has answers ${code}` };
+}
+
+/** A lock has no call without an effect: what is said of it is drawn from the power limit and from this process's rights. */
+function lockVerdict(code: string | undefined, tellsClocks: boolean, place: Pick<Place, 'hasSysAdmin'>): ProbeVerdict {
+  const name = 'clock lock';
+  const byRights = lockByRights(place);
+  if (!tellsClocks) return { name, possible: 'no', why: 'the board tells no clocks that it can be locked to' };
+  if (code === SUCCESS) {
+    const why = 'it needs the same right as the power limit, which the board took again; a lock itself was not tried';
+    return { name, possible: 'likely', why };
+  }
+  if (code !== undefined && REFUSES.has(code)) {
+    return { name, possible: 'no', why: `setting the power limit, which needs the same right, answers ${code}` };
+  }
+  if (byRights.may === 'no') return { name, possible: 'no', why: byRights.why };
+  if (code !== undefined && LACKS.has(code)) return { name, possible: 'likely', why: byRights.why };
+  const unknown = `setting the power limit answers ${code}, which tells nothing of a lock`;
+  return { name, possible: 'not tried', why: code === undefined ? NOT_CALLED : unknown };
 }

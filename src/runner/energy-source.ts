@@ -76,7 +76,7 @@ async function boardSource(
   announce: Announce,
   signal: AbortSignal,
 ): Promise<EnergySource> {
-  const { addresses } = session;
+  const addresses = session.boards.map((board) => board.address);
   const address: SampleAddress = addresses.length === 1 ? addresses[0]! : { kind: 'boards', addresses };
   announce(seconds * POLL_PERIODS_MS.length, 'how the energy counter ticks');
   const polls: TickPoll[] = [];
@@ -104,9 +104,9 @@ const AGE_READINGS = 100;
 const AGE_PAUSE_MS = 3;
 
 /** L: the smallest age of the counter's value by the library's own stamps; null when a board gives none. */
-async function counterAge({ devices }: GpuSession): Promise<number | null> {
+async function counterAge({ boards }: GpuSession): Promise<number | null> {
   let worstNs: number | null = 0;
-  for (const device of devices) {
+  for (const { device } of boards) {
     let youngestNs: number | null = null;
     for (let reading = 0; reading < AGE_READINGS && device.counterAgeNs; reading++) {
       const ageNs = await device.counterAgeNs();

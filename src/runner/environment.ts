@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ManifestFile } from '../core/index.ts';
+import type { GpuDevice } from '../gpu/device.ts';
 import { probeHost } from '../telemetry/host.ts';
 import type { EnergySource } from './energy-source.ts';
 import type { GpuSession } from './gpu-session.ts';
@@ -37,22 +38,21 @@ export async function hostFacts(): Promise<Readonly<Record<string, unknown>>> {
   return { ...(await probeHost()) };
 }
 
-/** Identity and limits of the board; the UUID only as a hash. */
+/** Identity and limits of every board in the order of their numbers; UUIDs only as hashes. */
 export function gpuFacts(session: GpuSession | null, energy: EnergySource | null): Readonly<Record<string, unknown>> {
   if (!energy) return { kind: 'none' };
   const { maxPowerW, defaultLimitW, samplePeriodMs, counter } = energy;
-  const { boards } = counter;
-  if (!session) return { kind: energy.kind, boards, remote: energy.remote, defaultLimitW, maxPowerW, samplePeriodMs };
-  const { identity, limits } = session.device;
-  const { uuid, ...rest } = identity;
-  return {
-    ...rest,
-    uuidSha256: createHash('sha256').update(uuid).digest('hex').slice(0, 16),
-    ...limits,
-    boards,
-    maxPowerW,
-    samplePeriodMs,
-  };
+  if (!session) {
+    const { boards } = counter;
+    return { kind: energy.kind, boards, remote: energy.remote, defaultLimitW, maxPowerW, samplePeriodMs };
+  }
+  const facts = session.boards.map(({ device }) => boardFacts(device));
+  const [first] = facts;
+  return { ...first, boards: facts.length, ...(facts.length > 1 ? { each: facts } : {}), maxPowerW, samplePeriodMs };
+}
+
+function boardFacts({ identity: { uuid, ...rest }, limits }: GpuDevice): Readonly<Record<string, unknown>> {
+  return { ...rest, uuidSha256: createHash('sha256').update(uuid).digest('hex').slice(0, 16), ...limits };
 }
 
 export async function environmentBundle(

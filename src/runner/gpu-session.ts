@@ -14,25 +14,27 @@ import {
 } from '../core/index.ts';
 import { defaultSnapshot } from '../gpu/defaults.ts';
 import type { GpuAddress, GpuDevice } from '../gpu/device.ts';
-import { openGpu } from '../gpu/open.ts';
+import { openGpus } from '../gpu/open.ts';
 import { openSimulatedGpu } from '../gpu/simulated/device.ts';
 
 /** P_max of METHOD 1.9: 1.25 times the board's default limit. */
 export const MAX_POWER_FACTOR = 1.25;
 const SIMULATED_START_MS = 10_000;
 
-export interface GpuSession {
-  /** The first of the boards: the one whose levers an arm may move. */
+/** One board of a run. Its place in the list is its number in samples, evidence and messages. */
+export interface SessionBoard {
   readonly address: GpuAddress;
   readonly device: GpuDevice;
   /** The board's settings as they were before anything was changed. */
   readonly defaults: DefaultSnapshot;
-  /** All boards, the first included: their energy is added up. */
-  readonly addresses: readonly GpuAddress[];
-  readonly devices: readonly GpuDevice[];
+}
+
+export interface GpuSession {
+  /** At least one. Their energy is added up, a lever is moved on all of them, and each is judged by itself. */
+  readonly boards: readonly SessionBoard[];
   /** The largest of all boards, W. */
   readonly defaultLimitW: number;
-  /** Exact energy of an interval, J; only the simulated GPU knows it. Null elsewhere. */
+  /** Exact energy of an interval over all boards, J; only the simulated GPU knows it. Null elsewhere. */
   exactEnergyJ(interval: Interval, origin: Origin): Promise<number | null>;
   close(): Promise<void>;
 }
@@ -55,7 +57,13 @@ export async function openGpuSession(
     );
   }
   const given = process.env['TOKBENCH_SIM_GPU_SOCKET'];
-  if (given) return session([{ kind: 'simulated', socketPath: given }], async () => {});
+  if (given) {
+    const sockets = given.split(':');
+    return session(
+      sockets.map((socketPath) => ({ kind: 'simulated', socketPath })),
+      async () => {},
+    );
+  }
   const folder = await mkdtemp(join(tmpdir(), 'tokbench-gpu-'));
   const socketPath = join(folder, 'gpu.sock');
   const removeFolder = () => rm(folder, { recursive: true, force: true });
@@ -72,23 +80,21 @@ export async function openGpuSession(
 }
 
 async function session(addresses: readonly GpuAddress[], after: () => Promise<void>): Promise<GpuSession> {
-  const devices = await openAll(addresses);
-  const [address, device] = [addresses[0]!, devices[0]!];
+  const devices = await openGpus(addresses);
+  const boards: SessionBoard[] = [];
+  for (const [index, device] of devices.entries()) {
+    boards.push({ address: addresses[index]!, device, defaults: await defaultSnapshot(device) });
+  }
   return {
-    address,
-    device,
-    defaults: await defaultSnapshot(device),
-    addresses,
-    devices,
+    boards,
     defaultLimitW: Math.max(...devices.map((each) => each.limits.defaultLimitW)),
     async exactEnergyJ(interval, origin) {
-      if (address.kind !== 'simulated') return null;
-      const simulated = await openSimulatedGpu(address.socketPath);
-      try {
-        return await simulated.exactEnergyJ(origin.absolute(interval.startNs), origin.absolute(interval.endNs));
-      } finally {
-        await simulated.close();
+      let sumJ = 0;
+      for (const address of addresses) {
+        if (address.kind !== 'simulated') return null;
+        sumJ += await exactEnergyOf(address.socketPath, interval, origin);
       }
+      return sumJ;
     },
     async close() {
       for (const each of devices) await each.close();
@@ -97,15 +103,13 @@ async function session(addresses: readonly GpuAddress[], after: () => Promise<vo
   };
 }
 
-async function openAll(addresses: readonly GpuAddress[]): Promise<GpuDevice[]> {
-  const devices: GpuDevice[] = [];
+async function exactEnergyOf(socketPath: string, interval: Interval, origin: Origin): Promise<number> {
+  const simulated = await openSimulatedGpu(socketPath);
   try {
-    for (const address of addresses) devices.push(await openGpu(address));
-  } catch (error) {
-    for (const device of devices) await device.close();
-    throw error;
+    return await simulated.exactEnergyJ(origin.absolute(interval.startNs), origin.absolute(interval.endNs));
+  } finally {
+    await simulated.close();
   }
-  return devices;
 }
 
 /** Starts the simulated GPU in a session of its own: like hardware, it outlives a killed runner. */

@@ -3,6 +3,7 @@
 import type { LaunchWriter } from '../capture/writer.ts';
 import {
   type CellFile,
+  type ControlEvidence,
   cellId,
   EngineError,
   isBenchError,
@@ -50,21 +51,22 @@ export async function runLaunch(run: RunContext, plan: LaunchPlan): Promise<Laun
   } catch (error) {
     recordFailure(run, plan, draft, error);
   } finally {
-    await undoControls(run, plan);
-    await sampler?.stop();
-    draft.surroundings ??= (await watch?.evidence()) ?? null;
-    await watch?.stop();
-    draft.anchors = { start: draft.anchors.start, end: run.origin.anchor() };
-    await writer.writeLaunch(draft);
-    await writer.done();
+    try {
+      await undoControls(run, plan);
+    } finally {
+      await sampler?.stop();
+      draft.surroundings ??= (await watch?.evidence()) ?? null;
+      await watch?.stop();
+      draft.anchors = { start: draft.anchors.start, end: run.origin.anchor() };
+      await writer.writeLaunch(draft);
+      await writer.done();
+    }
   }
   return draft;
 }
 
 function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
   const anchor = run.origin.anchor();
-  const { limits } = run.session?.device ?? {};
-  const defaults = run.session?.defaults ?? null;
   return {
     schema: LAUNCH_SCHEMA,
     key: plan.key,
@@ -82,9 +84,7 @@ function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
       requestedLockMhz: null,
       targetLockMhz: null,
       requestedCapW: null,
-      enforcedLimitW: defaults?.enforcedLimitW ?? null,
-      defaultLimitW: limits?.defaultLimitW ?? run.energy?.defaultLimitW ?? null,
-      defaults,
+      boards: boardsAsFound(run),
     },
     phases: [],
     soak: null,
@@ -94,6 +94,22 @@ function emptyLaunch(run: RunContext, plan: LaunchPlan): LaunchDraft {
     anchors: { start: anchor, end: anchor },
     stop: null,
   };
+}
+
+/** Before any lever was moved; of boards on another machine only the default limit is known. */
+function boardsAsFound({ session, energy }: RunContext): ControlEvidence['boards'] {
+  if (session) {
+    return session.boards.map(({ device, defaults }) => ({
+      enforcedLimitW: defaults.enforcedLimitW,
+      defaultLimitW: device.limits.defaultLimitW,
+      defaults,
+    }));
+  }
+  return Array.from({ length: energy?.counter.boards ?? 0 }, () => ({
+    enforcedLimitW: null,
+    defaultLimitW: energy!.defaultLimitW,
+    defaults: null,
+  }));
 }
 
 async function openSampler(run: RunContext, writer: LaunchWriter): Promise<Sampler | null> {

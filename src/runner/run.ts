@@ -16,16 +16,17 @@ import {
   RefusedError,
 } from '../core/index.ts';
 import { credentialsOf } from '../engines/credentials.ts';
-import { hasLevers, refuseImpossibleArms } from '../gpu/control.ts';
+import { refuseImpossibleArms } from '../gpu/control.ts';
 import { startGuard } from '../gpu/guard/guard.ts';
+import { makeJournalFolder } from '../gpu/guard/journal.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
-import { findRefusingJournal, findRunOnBoard } from '../gpu/guard/stale.ts';
+import { findRunOnBoard } from '../gpu/guard/stale.ts';
 import type { LoadOptions } from '../loadgen/load.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
 import { type AfterLoads, type OnCell, type RunContext, warn } from './context.ts';
-import { sayFoundSettings } from './controls.ts';
+import { sayFoundSettings, sayUntriedLocks } from './controls.ts';
 import { type EnergySource, openEnergySource } from './energy-source.ts';
 import { environmentBundle, gpuFacts, hostFacts, toolFacts } from './environment.ts';
 import { type GpuSession, openGpuSession } from './gpu-session.ts';
@@ -33,6 +34,7 @@ import { runLaunch } from './launch.ts';
 import { planRun, planSeconds, type RunPlan } from './plan.ts';
 import type { Reporter } from './progress.ts';
 import { PromptShelf } from './prompt-shelf.ts';
+import { refuseStaleJournal } from './stale-journal.ts';
 import { otherStateDirs, stateDir } from './state-dir.ts';
 
 export interface RunOptions {
@@ -73,7 +75,10 @@ export interface RunResult {
 export async function runExperiment(options: RunOptions): Promise<RunResult> {
   const { experiment, signal } = options;
   if (experiment.engine.kind === 'openai') credentialsOf(experiment.engine).secrets.forEach(rememberSecret);
-  if (touchesMachine(experiment)) refuseStaleJournal();
+  if (touchesMachine(experiment)) {
+    refuseStaleJournal();
+    makeJournalFolder(stateDir());
+  }
   const origin = new Origin(options.clock);
   const plan = planRun(experiment);
   const attached = await attachFirst({ experiment, originNs: origin.monotonicNs, clock: options.clock, signal });
@@ -97,9 +102,9 @@ async function withSession(
   const prompts = await PromptShelf.fill(experiment, attached.takesIds);
   const session = await openGpuSession(experiment.gpu, options.self, signal);
   try {
-    if (session) refuseBusyBoards(session);
-    if (session) await refuseImpossibleArms(experiment.arms, session.device);
-    if (session && session.devices.length > 1) refuseLeversOfMany(experiment);
+    if (session) refuseBusyBoards(session, null);
+    const devices = (session?.boards ?? []).map(({ device }) => device);
+    const untried = session ? await refuseImpossibleArms(experiment.arms, devices) : [];
     const energy = await openEnergySource(experiment, session, announcePreflight(options.reporter), signal);
     if (energy) options.reporter.emit({ kind: 'counter-found', source: energy });
     const runId = newRunId(options);
@@ -109,7 +114,7 @@ async function withSession(
       configText: options.configText,
       origin,
     });
-    return await guarded(options, { runId, origin, plan, prompts, session, energy, writer, attached });
+    return await guarded(options, { runId, origin, plan, prompts, session, untried, energy, writer, attached });
   } finally {
     await session?.close();
   }
@@ -121,6 +126,8 @@ interface Opened {
   readonly plan: RunPlan;
   readonly prompts: PromptShelf;
   readonly session: GpuSession | null;
+  /** Boards of which it is not known whether their clock may be locked, in words. */
+  readonly untried: readonly string[];
   readonly energy: EnergySource | null;
   readonly writer: RunWriter;
   readonly attached: FirstAttachment;
@@ -133,7 +140,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
     ? await startGuard({
         runId,
         journalDir: stateDir(),
-        address: session?.address ?? null,
+        addresses: (session?.boards ?? []).map(({ address }) => address),
         spawnCommand: [...options.self, 'watchdog'],
       })
     : NO_GUARD;
@@ -141,6 +148,8 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
   void guard.lost.then((reason) => lost.abort(guardLost(reason)));
   const failures: { where: string; code: string; message: string }[] = [];
   try {
+    // Of two runs that began together each has written its journal by now, so that at least one sees the other.
+    if (session) refuseBusyBoards(session, runId);
     await writer.writeEnvironment(await environmentBundle(session, energy));
     const run: RunContext = {
       experiment: options.experiment,
@@ -171,6 +180,7 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
       etaS: planSeconds(run.experiment).total + ('skipped' in options.calibration ? 0 : CALIBRATION_S),
     });
     sayFoundSettings(run);
+    sayUntriedLocks(run, opened.untried);
     await proveClient(run, options.calibration);
     await runLaunches(run, opened.plan, failures);
     if (lost.signal.aborted) throw lost.signal.reason;
@@ -243,21 +253,12 @@ async function finish(
   return { dir: writer.dir, status, failures };
 }
 
-/** A machine that a killed run left changed is judged only after `restore`. */
-function refuseStaleJournal(): void {
-  const stale = findRefusingJournal(stateDir(), otherStateDirs());
-  if (!stale) return;
-  throw new RefusedError('stale_journal', `${stale.reason} (journal ${stale.path})`, {
-    advice: "Run 'tokbench restore' first: it undoes what the journal lists and says how it went.",
-  });
-}
-
-/** Another run on the same board would be disturbed, and one of the two would put back the other's settings. */
-function refuseBusyBoards({ addresses, devices }: GpuSession): void {
+/** Another run on one of the boards would be disturbed, and one of the two would put back the other's settings. */
+function refuseBusyBoards({ boards }: GpuSession, ownRunId: string | null): void {
   const folders = [stateDir(), ...otherStateDirs()];
-  for (const [index, address] of addresses.entries()) {
-    const { name, uuid } = devices[index]!.identity;
-    const busy = findRunOnBoard(folders, address, uuid);
+  for (const { address, device } of boards) {
+    const { name, uuid } = device.identity;
+    const busy = findRunOnBoard(folders, address, uuid, ownRunId);
     if (!busy) continue;
     throw new RefusedError('board_in_use', `${busy.reason} on ${name} ${uuid} (journal ${busy.path})`, {
       advice: 'Wait until it has ended, or use another board.',
@@ -280,23 +281,15 @@ async function endAsFailed(
   }
 }
 
-function refuseLeversOfMany({ arms }: Experiment): void {
-  const arm = arms.find(hasLevers);
-  if (arm === undefined) return;
-  throw new RefusedError(
-    'control_one_board',
-    `Arm '${arm.id}' sets a clock lock or a cap, and there are several boards.`,
-    { advice: 'Levers are moved on one board only: give one UUID, or leave the lock and the cap out.' },
-  );
-}
-
 const announcePreflight =
   (reporter: Reporter) =>
   (seconds: number, note: string): void =>
     reporter.emit({ kind: 'phase', launch: 'run', phase: 'preflight', seconds, note });
 
 function isSynthetic(experiment: Experiment, session: GpuSession | null): boolean {
-  return experiment.engine.kind === 'mock' || (session?.device.identity.synthetic ?? false);
+  return (
+    experiment.engine.kind === 'mock' || (session?.boards.some(({ device }) => device.identity.synthetic) ?? false)
+  );
 }
 
 function newRunId(options: RunOptions): string {

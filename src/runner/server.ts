@@ -55,8 +55,10 @@ function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): P
     runId: run.runId,
     originNs,
     logPath: writer.serverLogPath,
-    gpu: session?.address.kind === 'simulated' ? { socketPath: session.address.socketPath } : null,
-    cudaIndex: cudaIndexOf(session),
+    simulatedGpus: (session?.boards ?? []).flatMap(({ address }) =>
+      address.kind === 'simulated' ? [address.socketPath] : [],
+    ),
+    cudaIndices: cudaIndicesOf(session),
     self: run.self,
     canaryPrompt: canaryPrompt(experiment, repeat),
     signal,
@@ -65,13 +67,14 @@ function startEngine(run: RunContext, plan: LaunchPlan, writer: LaunchWriter): P
   });
 }
 
-/** An engine must run on the board that is measured; without its index it might take another. */
-function cudaIndexOf(session: GpuSession | null): number | null {
-  if (session === null || session.address.kind === 'simulated') return null;
-  const { cudaIndex, identity } = session.device;
-  if (cudaIndex !== null || identity.synthetic) return cudaIndex;
-  throw new GpuError('cuda_index_unknown', `The place of ${identity.name} among this machine's GPUs is not known.`, {
-    advice: 'Look with `tokbench probe` at what the driver says of the PCI addresses of this machine’s GPUs.',
+/** An engine must run on the boards that are measured; without their indices it might take others. */
+function cudaIndicesOf(session: GpuSession | null): readonly number[] {
+  return (session?.boards ?? []).flatMap(({ device: { cudaIndex, identity } }) => {
+    if (cudaIndex !== null) return [cudaIndex];
+    if (identity.synthetic) return [];
+    throw new GpuError('cuda_index_unknown', `The place of ${identity.name} among this machine's GPUs is not known.`, {
+      advice: 'Look with `tokbench probe` at what the driver says of the PCI addresses of this machine’s GPUs.',
+    });
   });
 }
 

@@ -1,4 +1,4 @@
-// The watch over the board of one launch: who else is on it, and whether it breaks.
+// The watch over the boards of one launch: who else is on them, and whether they break.
 
 import { RUN_TAG } from '../gpu/guard/kill.ts';
 import { type BoardWatch, startBoardWatch } from '../telemetry/board-watch.ts';
@@ -11,7 +11,7 @@ export async function openWatch(run: RunContext): Promise<BoardWatch | null> {
   if (!run.session) return null;
   const isOurServer = run.experiment.engine.kind !== 'openai';
   return startBoardWatch({
-    address: run.session.address,
+    addresses: run.session.boards.map(({ address }) => address),
     originNs: run.origin.monotonicNs,
     periodMs: POLL_PERIOD_MS,
     tag: isOurServer ? { name: RUN_TAG, value: run.runId } : null,

@@ -4,7 +4,8 @@ import type { ExitCode, LaunchStage, SurroundingsEvidence } from '../core/index.
 import type { GpuAddress } from '../gpu/device.ts';
 
 export interface WatchInput {
-  readonly address: GpuAddress;
+  /** In the order of the boards' numbers. */
+  readonly addresses: readonly GpuAddress[];
   readonly originNs: bigint;
   readonly periodMs: number;
   /** The variable and value that the server's processes carry; null when the server was running already. */

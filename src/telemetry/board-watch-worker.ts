@@ -3,6 +3,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   type BoardProcess,
+  type BoardSurroundings,
   type FaultSighting,
   isBenchError,
   type LaunchStage,
@@ -13,7 +14,7 @@ import {
 } from '../core/index.ts';
 import type { GpuDevice, GpuFaultEvents } from '../gpu/device.ts';
 import { hasVariable, processFacts } from '../gpu/guard/proc.ts';
-import { openGpu } from '../gpu/open.ts';
+import { openGpus } from '../gpu/open.ts';
 import type { WatchInput, WatchMessage, WatchRequest } from './board-watch-messages.ts';
 import { openKernelLog } from './kernel-log.ts';
 import { type ProcessLookup, withOwners } from './process-owners.ts';
@@ -31,75 +32,51 @@ const codeOf = (error: unknown): string =>
   isBenchError(error) ? String(error.details['nvmlName'] ?? error.code) : messageOf(error);
 const isLost = (error: unknown): boolean => isBenchError(error) && error.details['policy'] === 'lost';
 
-class Watch {
+type FaultSource = Pick<BoardSurroundings['faults'], 'source' | 'code'>;
+
+/** One of the boards, and what was seen of it so far. */
+class WatchedBoard {
   readonly #device: GpuDevice;
   readonly #events: GpuFaultEvents | null;
-  readonly #source: Pick<SurroundingsEvidence['faults'], 'source' | 'code'>;
-  readonly #lookup: ProcessLookup | null;
+  readonly #source: FaultSource;
   readonly #sightings: FaultSighting[] = [];
-  #stage: LaunchStage = input.tag === null ? 'starting' : 'before';
   #stretches: readonly ProcessStretch[] = [];
   #afterLoad: readonly BoardProcess[] | null = null;
-  #lastPollNs: number | null = null;
   #failedPolls = 0;
   #processesCode: string | null = null;
-  #ecc: SurroundingsEvidence['ecc'] = { first: null, last: null, code: null };
-  #turn: Promise<void> = Promise.resolve();
+  #ecc: BoardSurroundings['ecc'] = { first: null, last: null, code: null };
 
-  private constructor(
-    device: GpuDevice,
-    events: GpuFaultEvents | null,
-    source: Pick<SurroundingsEvidence['faults'], 'source' | 'code'>,
-  ) {
+  private constructor(device: GpuDevice, events: GpuFaultEvents | null, source: FaultSource) {
     this.#device = device;
     this.#events = events;
     this.#source = source;
-    const { tag } = input;
-    this.#lookup = tag && {
-      exists: (pid) => processFacts(pid) !== null,
-      isOurs: (pid) => hasVariable(pid, tag.name, tag.value),
-    };
   }
 
-  static async open(): Promise<Watch> {
-    const device = await openGpu(input.address);
+  static async of(device: GpuDevice): Promise<WatchedBoard> {
     try {
-      return new Watch(device, await device.faultEvents(), { source: 'driver_events', code: null });
+      return new WatchedBoard(device, await device.faultEvents(), { source: 'driver_events', code: null });
     } catch (error) {
       const log = device.identity.kind === 'nvml' ? openKernelLog(device.identity.pciBusId) : null;
-      return new Watch(device, log, { source: log === null ? 'none' : 'kernel_log', code: codeOf(error) });
+      return new WatchedBoard(device, log, { source: log === null ? 'none' : 'kernel_log', code: codeOf(error) });
     }
   }
 
-  /** Waits for a board that is about to be free; what is left after that is somebody's. */
-  async settle(): Promise<void> {
-    if (this.#stage !== 'before') return;
-    const untilMs = performance.now() + SETTLE_MS;
-    while (performance.now() < untilMs) {
-      const left = await this.#device.processes().catch(() => []);
-      if (left.length === 0) return;
-      await sleep(SETTLE_POLL_MS);
-    }
+  async isFree(): Promise<boolean> {
+    return (await this.#device.processes().catch(() => [])).length === 0;
   }
 
-  /** One poll at a time, whoever asks. Never rejects. */
-  poll(stage: LaunchStage | null): Promise<SurroundingsEvidence> {
-    const polled = this.#turn.then(async () => {
-      this.#stage = stage ?? this.#stage;
-      await this.#processes();
-      await this.#memoryErrors();
-      await this.#faults();
-      this.#lastPollNs = nowNs();
-    });
-    this.#turn = polled;
-    return polled.then(() => this.evidence());
+  /** Never rejects. */
+  async poll(stage: LaunchStage, lookup: ProcessLookup | null): Promise<void> {
+    await this.#processes(stage, lookup);
+    await this.#memoryErrors();
+    await this.#faults();
   }
 
-  async #processes(): Promise<void> {
+  async #processes(stage: LaunchStage, lookup: ProcessLookup | null): Promise<void> {
     try {
-      const processes = withOwners(await this.#device.processes(), this.#lookup);
-      this.#stretches = withPoll(this.#stretches, { stage: this.#stage, atNs: nowNs(), processes });
-      if (this.#stage === 'loaded') this.#afterLoad ??= processes;
+      const processes = withOwners(await this.#device.processes(), lookup);
+      this.#stretches = withPoll(this.#stretches, { stage, atNs: nowNs(), processes });
+      if (stage === 'loaded') this.#afterLoad ??= processes;
     } catch (error) {
       this.#failedPolls += 1;
       this.#processesCode = codeOf(error);
@@ -132,9 +109,8 @@ class Watch {
     this.#sightings.push({ atNs: nowNs(), kind: 'board_lost', number: null });
   }
 
-  evidence(): SurroundingsEvidence {
+  evidence(): BoardSurroundings {
     return {
-      lastPollNs: this.#lastPollNs,
       stretches: this.#stretches,
       afterLoad: this.#afterLoad,
       failedPolls: this.#failedPolls,
@@ -145,9 +121,60 @@ class Watch {
   }
 
   async close(): Promise<void> {
-    await this.#turn;
     await this.#events?.close();
     await this.#device.close();
+  }
+}
+
+class Watch {
+  readonly #boards: readonly WatchedBoard[];
+  readonly #lookup: ProcessLookup | null;
+  #stage: LaunchStage = input.tag === null ? 'starting' : 'before';
+  #lastPollNs: number | null = null;
+  #turn: Promise<void> = Promise.resolve();
+
+  private constructor(boards: readonly WatchedBoard[]) {
+    this.#boards = boards;
+    const { tag } = input;
+    this.#lookup = tag && {
+      exists: (pid) => processFacts(pid) !== null,
+      isOurs: (pid) => hasVariable(pid, tag.name, tag.value),
+    };
+  }
+
+  static async open(): Promise<Watch> {
+    const devices = await openGpus(input.addresses);
+    return new Watch(await Promise.all(devices.map((device) => WatchedBoard.of(device))));
+  }
+
+  /** Waits for boards that are about to be free; what is left after that is somebody's. */
+  async settle(): Promise<void> {
+    if (this.#stage !== 'before') return;
+    const untilMs = performance.now() + SETTLE_MS;
+    while (performance.now() < untilMs) {
+      const free = await Promise.all(this.#boards.map((board) => board.isFree()));
+      if (free.every(Boolean)) return;
+      await sleep(SETTLE_POLL_MS);
+    }
+  }
+
+  /** One poll of all boards at a time, whoever asks. Never rejects. */
+  poll(stage: LaunchStage | null): Promise<SurroundingsEvidence> {
+    const polled = this.#turn.then(async () => {
+      this.#stage = stage ?? this.#stage;
+      await Promise.all(this.#boards.map((board) => board.poll(this.#stage, this.#lookup)));
+      this.#lastPollNs = nowNs();
+    });
+    this.#turn = polled;
+    return polled.then(() => ({
+      lastPollNs: this.#lastPollNs,
+      boards: this.#boards.map((board) => board.evidence()),
+    }));
+  }
+
+  async close(): Promise<void> {
+    await this.#turn;
+    for (const board of this.#boards) await board.close();
   }
 }
 

@@ -1,4 +1,4 @@
-// The watch over a board's surroundings as its owner sees it: start, tell the stage, take the evidence, stop.
+// The watch over the boards' surroundings as its owner sees it: start, tell the stage, take the evidence, stop.
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -80,7 +80,7 @@ class ThreadWatch implements BoardWatch {
   }
 }
 
-/** Starts the thread and waits for its first poll. Rejects with what `openGpu` said. */
+/** Starts the thread and waits for its first poll of all boards. Rejects with what `openGpu` said. */
 export async function startBoardWatch(input: WatchInput): Promise<BoardWatch> {
   const worker = new Worker(new URL('./board-watch-worker.ts', import.meta.url), { workerData: input });
   const exited = once(worker, 'exit').then(([code]) => Promise.reject(new Error(`it ended with code ${code}`)));

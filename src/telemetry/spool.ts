@@ -4,7 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { EnvironmentError, GPU_SAMPLE_COLUMNS, type GpuSample, messageOf } from '../core/index.ts';
 
 const SYNC_EVERY_MS = 1000;
-const HEADER = `${JSON.stringify({ schema: 'tokbench.gpu-spool/1', columns: GPU_SAMPLE_COLUMNS })}\n`;
+const HEADER = `${JSON.stringify({ schema: 'tokbench.gpu-spool/2', columns: GPU_SAMPLE_COLUMNS })}\n`;
 
 /** One line per sample, columns in the order of the header, null for NaN. */
 function lineOf(sample: GpuSample): string {

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { CellFacts } from '../../src/analysis/cell.ts';
-import { type DefaultSnapshot, flagMask, type RequestRecord, VLLM_METRICS } from '../../src/core/index.ts';
+import {
+  type BoardControl,
+  type DefaultSnapshot,
+  flagMask,
+  type RequestRecord,
+  VLLM_METRICS,
+} from '../../src/core/index.ts';
 import {
   assess,
   type CellChange,
@@ -44,10 +50,13 @@ const firstOf =
     inWindow >= 0 && inWindow < count ? edit(record) : record;
 const late = (lagMs: number) => (r: RequestRecord) => ({ ...r, dispatchedNs: r.scheduledNs + lagMs * MS });
 const inWindow = (sample: { atNs: number }) => sample.atNs >= WINDOW.startNs && sample.atNs < WINDOW.endNs;
+/** Of the only board. */
+const boardControl = (patch: Partial<BoardControl>) => (facts: CellFacts) =>
+  control({ boards: [{ ...facts.control.boards[0]!, ...patch }] })(facts);
 const LOCK = control({ requestedLockMhz: 1500, targetLockMhz: 1500 });
-const CAP = control({ requestedCapW: 210, enforcedLimitW: 210 });
+const CAP = (facts: CellFacts) => boardControl({ enforcedLimitW: 210 })(control({ requestedCapW: 210 })(facts));
 const found = (patch: Partial<DefaultSnapshot>) => (facts: CellFacts) =>
-  control({ defaults: { ...facts.control.defaults!, ...patch } })(facts);
+  boardControl({ defaults: { ...facts.control.boards[0]!.defaults!, ...patch } })(facts);
 const burst = (r: RequestRecord) =>
   completedRequest(r.index, r.scheduledNs, { events: [{ atNs: r.scheduledNs + 200 * MS, tokens: 8, read: 2 }] });
 const fat = (r: RequestRecord) => {
@@ -405,7 +414,7 @@ const CASES: readonly RuleCase[] = [
     samples: (s) => (s.atNs === 100 * S ? { enforcedLimitMw: 349_999 } : {}),
   },
   { name: 'no limit read', rule: 'V16', code: 'no_evidence', samples: () => ({ enforcedLimitMw: Number.NaN }) },
-  { name: 'settings as found unknown', rule: 'V16', code: 'no_evidence', facts: control({ defaults: null }) },
+  { name: 'settings as found unknown', rule: 'V16', code: 'no_evidence', facts: boardControl({ defaults: null }) },
   {
     name: 'an application clock that moved in one sample',
     rule: 'V16',

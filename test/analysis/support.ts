@@ -124,6 +124,7 @@ export function goodSamples(edit: EditSample = () => ({})) {
       boostMaxMhz: 2520,
       persistence: 1,
       board: 0,
+      powerViolationNs: 0,
     };
     const edited = edit(good);
     if (edited !== null) samples.push({ ...good, ...edited });
@@ -147,16 +148,20 @@ export function quietSurroundings(lastPollNs = LOAD_END_NS + S): SurroundingsEvi
   const seen = { ...server, minMemoryBytes: SERVER_BYTES, maxMemoryBytes: SERVER_BYTES };
   return {
     lastPollNs,
-    stretches: [
-      { stage: 'before', fromNs: -30 * S, toNs: -30 * S, polls: 1, processes: [] },
-      { stage: 'starting', fromNs: -29 * S, toNs: -10 * S, polls: 10, processes: [seen] },
-      { stage: 'loaded', fromNs: -9 * S, toNs: lastPollNs, polls: 115, processes: [seen] },
+    boards: [
+      {
+        stretches: [
+          { stage: 'before', fromNs: -30 * S, toNs: -30 * S, polls: 1, processes: [] },
+          { stage: 'starting', fromNs: -29 * S, toNs: -10 * S, polls: 10, processes: [seen] },
+          { stage: 'loaded', fromNs: -9 * S, toNs: lastPollNs, polls: 115, processes: [seen] },
+        ],
+        afterLoad: [{ ...server, memoryBytes: SERVER_BYTES }],
+        failedPolls: 0,
+        processesCode: null,
+        ecc: { first: 0, last: 0, code: null },
+        faults: { source: 'driver_events', code: null, sightings: [] },
+      },
     ],
-    afterLoad: [{ ...server, memoryBytes: SERVER_BYTES }],
-    failedPolls: 0,
-    processesCode: null,
-    ecc: { first: 0, last: 0, code: null },
-    faults: { source: 'driver_events', code: null, sightings: [] },
   };
 }
 
@@ -214,15 +219,19 @@ export function goodFacts(): CellFacts {
       requestedLockMhz: null,
       targetLockMhz: null,
       requestedCapW: null,
-      enforcedLimitW: 350,
-      defaultLimitW: 350,
-      defaults: {
-        enforcedLimitW: 350,
-        applicationSmMhz: 2520,
-        applicationMemMhz: 9000,
-        boostMaxMhz: 2520,
-        persistence: 1,
-      },
+      boards: [
+        {
+          enforcedLimitW: 350,
+          defaultLimitW: 350,
+          defaults: {
+            enforcedLimitW: 350,
+            applicationSmMhz: 2520,
+            applicationMemMhz: 9000,
+            boostMaxMhz: 2520,
+            persistence: 1,
+          },
+        },
+      ],
     },
     gpu: { kind: 'simulated', samplePeriodNs: 20 * MS, maxPowerW: 437.5 },
     surroundings: quietSurroundings(),

@@ -1,7 +1,7 @@
 // Strangers on the board and faults of the board (V22, V23): what is a hit, what only a warning, what cannot be judged.
 
 import { describe, expect, test } from 'vitest';
-import type { ProcessOwner, ProcessStretch, SurroundingsEvidence } from '../../src/core/index.ts';
+import type { BoardSurroundings, ProcessOwner, ProcessStretch, SurroundingsEvidence } from '../../src/core/index.ts';
 import { assess, hits, quietSurroundings, ruleOf, S } from './support.ts';
 
 const GIB = 2 ** 30;
@@ -9,7 +9,9 @@ const MIB = 2 ** 20;
 
 const cellWith = (surroundings: SurroundingsEvidence | null) =>
   assess({ facts: (facts) => ({ ...facts, surroundings }) });
-const judged = (change: Partial<SurroundingsEvidence>) => cellWith({ ...quietSurroundings(), ...change });
+const quiet = quietSurroundings().boards[0]!;
+const judged = (...changes: Partial<BoardSurroundings>[]) =>
+  cellWith({ ...quietSurroundings(), boards: changes.map((change) => ({ ...quiet, ...change })) });
 
 type Seen = ProcessStretch['processes'][number];
 const seen = (pid: number, owner: ProcessOwner, bytes: number | null = 40 * GIB, grownTo = bytes): Seen => ({
@@ -26,7 +28,7 @@ const stretch = (stage: ProcessStretch['stage'], fromS: number, toS: number, ...
   processes,
 });
 /** Polls with the server alone until `then`, which follows the load's first 50 s. */
-const watched = (server: Seen, ...then: Seen[]): Partial<SurroundingsEvidence> => ({
+const watched = (server: Seen, ...then: Seen[]): Partial<BoardSurroundings> => ({
   stretches: [
     stretch('before', -30, -30),
     stretch('starting', -29, -10, server),
@@ -40,7 +42,7 @@ const SERVER = seen(4711, 'server');
 const HIDDEN = seen(90_001, 'hidden');
 
 describe('another process on the board', () => {
-  test.each<[string, Partial<SurroundingsEvidence>, number]>([
+  test.each<[string, Partial<BoardSurroundings>, number]>([
     ['of this machine, during the load', watched(SERVER, SERVER, seen(1234, 'other', GIB)), 1234],
     ['of another container, beside a server that is seen', watched(SERVER, SERVER, seen(55, 'hidden', GIB)), 55],
     ['beside a server whose id is hidden', watched(HIDDEN, HIDDEN, seen(90_002, 'hidden', GIB)), 90_002],
@@ -91,7 +93,7 @@ describe('another process on the board', () => {
     expect(cell.valid).toBe(false);
   });
 
-  test.each<[string, Partial<SurroundingsEvidence>, string[]]>([
+  test.each<[string, Partial<BoardSurroundings>, string[]]>([
     ['the server alone', watched(SERVER, SERVER), []],
     [
       'a hidden server that stays as it was',
@@ -144,9 +146,9 @@ test('a list that fails before the window has ended is no evidence for the rest 
 });
 
 describe('a fault of the board', () => {
-  const faults = (change: Partial<SurroundingsEvidence['faults']>) => ({ ...quietSurroundings().faults, ...change });
+  const faults = (change: Partial<BoardSurroundings['faults']>) => ({ ...quiet.faults, ...change });
 
-  test.each<[string, Partial<SurroundingsEvidence>, RegExp]>([
+  test.each<[string, Partial<BoardSurroundings>, RegExp]>([
     ['an Xid', { faults: faults({ sightings: [{ atNs: S, kind: 'xid', number: 79 }] }) }, /Xid 79/],
     ['a lost board', { faults: faults({ sightings: [{ atNs: S, kind: 'board_lost', number: null }] }) }, /board lost/],
     ['memory errors', { ecc: { first: 2, last: 5, code: null } }, /3 memory errors/],

@@ -313,18 +313,25 @@ describe('verify', () => {
     ],
     [
       'a limit that the samples do not show',
-      { cell: (f) => ({ ...f, board: { ...f.board!, enforcedLimitW: { start: 350, end: 350, min: 349, max: 350 } } }) },
-      'board.enforcedLimitW.min',
+      {
+        cell: (f) => ({
+          ...f,
+          boards: [{ ...f.boards[0]!, enforcedLimitW: { start: 350, end: 350, min: 349, max: 350 } }],
+        }),
+      },
+      'boards.0.enforcedLimitW.min',
     ],
     [
       'a power limit said never to have held the clock down',
       {
         cell: (f) => ({
           ...f,
-          board: { ...f.board!, capBinding: { ...f.board!.capBinding, decode: { samples: 1, bindingShare: 0 } } },
+          boards: [
+            { ...f.boards[0]!, capBinding: { ...f.boards[0]!.capBinding, decode: { samples: 1, bindingShare: 0 } } },
+          ],
         }),
       },
-      'board.capBinding.decode.samples',
+      'boards.0.capBinding.decode.samples',
     ],
     [
       'an idle power made up',

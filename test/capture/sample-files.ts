@@ -60,15 +60,19 @@ const control = {
   requestedLockMhz: null,
   targetLockMhz: null,
   requestedCapW: null,
-  enforcedLimitW: 350,
-  defaultLimitW: 350,
-  defaults: {
-    enforcedLimitW: 350,
-    applicationSmMhz: 1980,
-    applicationMemMhz: null,
-    boostMaxMhz: null,
-    persistence: 1,
-  },
+  boards: [
+    {
+      enforcedLimitW: 350,
+      defaultLimitW: 350,
+      defaults: {
+        enforcedLimitW: 350,
+        applicationSmMhz: 1980,
+        applicationMemMhz: null,
+        boostMaxMhz: null,
+        persistence: 1,
+      },
+    },
+  ],
 };
 
 export function launchFile(patch: Partial<LaunchFile> = {}): LaunchFile {
@@ -99,27 +103,31 @@ export function launchFile(patch: Partial<LaunchFile> = {}): LaunchFile {
 
 const surroundings: SurroundingsEvidence = {
   lastPollNs: 9e9,
-  stretches: [
+  boards: [
     {
-      stage: 'loaded',
-      fromNs: 1e9,
-      toNs: 9e9,
-      polls: 5,
-      processes: [{ pid: 4242, owner: 'hidden', minMemoryBytes: null, maxMemoryBytes: 2 ** 35 }],
+      stretches: [
+        {
+          stage: 'loaded',
+          fromNs: 1e9,
+          toNs: 9e9,
+          polls: 5,
+          processes: [{ pid: 4242, owner: 'hidden', minMemoryBytes: null, maxMemoryBytes: 2 ** 35 }],
+        },
+      ],
+      afterLoad: [{ pid: 4242, owner: 'hidden', memoryBytes: null }],
+      failedPolls: 1,
+      processesCode: 'UNKNOWN',
+      ecc: { first: null, last: null, code: 'NOT_SUPPORTED' },
+      faults: {
+        source: 'kernel_log',
+        code: 'NOT_SUPPORTED',
+        sightings: [
+          { atNs: 5e9, kind: 'xid', number: 79 },
+          { atNs: 5e9, kind: 'board_lost', number: null },
+        ],
+      },
     },
   ],
-  afterLoad: [{ pid: 4242, owner: 'hidden', memoryBytes: null }],
-  failedPolls: 1,
-  processesCode: 'UNKNOWN',
-  ecc: { first: null, last: null, code: 'NOT_SUPPORTED' },
-  faults: {
-    source: 'kernel_log',
-    code: 'NOT_SUPPORTED',
-    sightings: [
-      { atNs: 5e9, kind: 'xid', number: 79 },
-      { atNs: 5e9, kind: 'board_lost', number: null },
-    ],
-  },
 };
 
 const latency = (p99Ms: number): LatencySummary => ({
@@ -225,14 +233,17 @@ export function cellFile(patch: Partial<CellFile> = {}): CellFile {
       cost: null,
     },
     windowEnergy: null,
-    board: {
-      samples: 50,
-      busySamples: 10,
-      busySmClock: { minMhz: 1965, p5Mhz: 1965, p50Mhz: 1980, p95Mhz: 1980, maxMhz: 1980, meanMhz: 1978.5 },
-      reasonShares: { sw_power_cap: 0.25, '0x200': 0.02 },
-      capBinding: { prefill: { samples: 8, bindingShare: 0.5 }, decode: { samples: 0, bindingShare: null } },
-      enforcedLimitW: { start: 350, end: 350, min: 349.5, max: 350 },
-    },
+    boards: [
+      {
+        samples: 50,
+        busySamples: 10,
+        busySmClock: { minMhz: 1965, p5Mhz: 1965, p50Mhz: 1980, p95Mhz: 1980, maxMhz: 1980, meanMhz: 1978.5 },
+        reasonShares: { sw_power_cap: 0.25, '0x200': 0.02 },
+        capBinding: { prefill: { samples: 8, bindingShare: 0.5 }, decode: { samples: 0, bindingShare: null } },
+        capTimeShare: 0.125,
+        enforcedLimitW: { start: 350, end: 350, min: 349.5, max: 350 },
+      },
+    ],
     rules: [{ rule: 'V1', code: 'errors', act: 'X', status: 'pass', evidence: { share: 0 }, text: 'no errors' }],
     valid: true,
     ...patch,
@@ -315,6 +326,7 @@ export function smallGpu(count = 50): GpuSampleTable {
       boostMaxMhz: Number.NaN,
       persistence: row % 5 === 0 ? 1 : Number.NaN,
       board: 0,
+      powerViolationNs: row % 5 === 0 ? row * 1_000_000 : Number.NaN,
     })),
   );
 }

@@ -25,8 +25,8 @@ function input(
     args: {},
     env: {},
     port: 18_123,
-    gpu: null,
-    cudaIndex: null,
+    simulatedGpus: [],
+    cudaIndices: [],
     self: [],
     searchPath: '',
     ...rest,
@@ -118,11 +118,11 @@ describe('the vLLM plan', () => {
     expect(plan).toThrow(expect.objectContaining({ advice: expect.stringContaining('make-tiny-model') }));
   });
 
-  test('sees one GPU, by its PCI order, and the config has the last word on variables', () => {
-    const { env } = vllmDriver.plan(input({ cudaIndex: 2, env: { VLLM_HTTP_TIMEOUT_KEEP_ALIVE: '7' } }));
+  test('sees its GPUs alone, by their PCI order, and the config has the last word on variables', () => {
+    const { env } = vllmDriver.plan(input({ cudaIndices: [2, 0], env: { VLLM_HTTP_TIMEOUT_KEEP_ALIVE: '7' } }));
     expect(env).toMatchObject({
       CUDA_DEVICE_ORDER: 'PCI_BUS_ID',
-      CUDA_VISIBLE_DEVICES: '2',
+      CUDA_VISIBLE_DEVICES: '2,0',
       VLLM_NO_USAGE_STATS: '1',
       VLLM_HTTP_TIMEOUT_KEEP_ALIVE: '7',
     });
@@ -162,7 +162,7 @@ describe('the vLLM plan', () => {
 describe('the mock plan', () => {
   test('starts our own command line with the socket of the simulated GPU', () => {
     const given = { ...input(), experiment: experimentWith({ startupS: 1.5 }), self: ['node', 'main.ts'] };
-    const { command } = mockDriver.plan({ ...given, gpu: { socketPath: '/run/gpu.sock' }, args: { 'ttft-ms': 5 } });
+    const { command } = mockDriver.plan({ ...given, simulatedGpus: ['/run/gpu.sock'], args: { 'ttft-ms': 5 } });
     expect(command.join(' ')).toBe(
       'node main.ts mock-engine --host 127.0.0.1 --port 18123 --served-name bench --max-model-len 2048 --vocabulary 4,1024 --max-seqs 8 --startup-s 1.5 --gpu-socket /run/gpu.sock --ttft-ms 5',
     );

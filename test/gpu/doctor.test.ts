@@ -18,7 +18,13 @@ const isRoot = process.getuid?.() === 0;
 const gone = { pid: process.pid, startTime: '1' };
 const here = { pid: process.pid, startTime: processFacts(process.pid)?.startTime ?? null };
 const locked: Partial<Journal> = { changes: [{ lever: 'smClockMhz', value: 1380, state: 'applied' }] };
-const real: Partial<Journal> = { address: { kind: 'nvml', uuid: 'GPU-1', libraryPath: null } };
+const nvmlBoard = (uuid = 'GPU-1', libraryPath: string | null = null) => ({
+  address: { kind: 'nvml', uuid, libraryPath } as const,
+  uuid,
+  synthetic: false,
+  powerLimitW: 350,
+});
+const real: Partial<Journal> = { boards: [nvmlBoard()] };
 
 let own: string;
 let other: string;
@@ -31,7 +37,7 @@ afterEach(() => {
 });
 
 function write(folder: string, name: string, changes: Partial<Journal>): string {
-  const journal = newJournal({ runId: name, bootId: bootId(), runner: gone, address: null, board: null });
+  const journal = newJournal({ runId: name, bootId: bootId(), runner: gone, boards: [] });
   const path = join(folder, `guard-${name}.json`);
   writeJournal(path, { ...journal, ...changes });
   return path;
@@ -169,22 +175,21 @@ describe('a journal for which no run may start', () => {
 
 describe('a run that goes on', () => {
   const nvml = { kind: 'nvml', uuid: null, libraryPath: null } as const;
-  const board = { uuid: 'GPU-1', synthetic: false, powerLimitW: 350 };
   test('has its board for itself', () => {
-    write(own, 'a', { address: nvml, board, runner: here });
+    write(own, 'a', { boards: [nvmlBoard()], runner: here });
     expect(findRunOnBoard([own], nvml, 'GPU-1')?.path).toBe(join(own, 'guard-a.json'));
     expect(findRunOnBoard([own], nvml, 'GPU-2')).toBeNull();
     expect(findRunOnBoard([own], { kind: 'simulated', socketPath: '/a' }, 'GPU-1')).toBeNull();
   });
 
   test('on a simulated board is told by its socket', () => {
-    write(own, 'a', { address: { kind: 'simulated', socketPath: '/a' }, board, runner: here });
+    write(own, 'a', { boards: [{ ...nvmlBoard(), address: { kind: 'simulated', socketPath: '/a' } }], runner: here });
     expect(findRunOnBoard([own], { kind: 'simulated', socketPath: '/a' }, 'GPU-1')).not.toBeNull();
     expect(findRunOnBoard([own], { kind: 'simulated', socketPath: '/b' }, 'GPU-1')).toBeNull();
   });
 
   test('no longer once it is gone', () => {
-    write(own, 'a', { address: nvml, board, ...locked });
+    write(own, 'a', { boards: [nvmlBoard()], ...locked });
     expect(findRunOnBoard([own], nvml, 'GPU-1')).toBeNull();
   });
 });
@@ -198,8 +203,7 @@ describe('repair', () => {
   afterEach(() => gpu.stop());
   const onBoard = (): Partial<Journal> => ({
     ...locked,
-    address: { kind: 'simulated', socketPath: gpu.socketPath },
-    board: { uuid: 'GPU-1', synthetic: true, powerLimitW: 350 },
+    boards: [{ ...nvmlBoard(), address: { kind: 'simulated', socketPath: gpu.socketPath }, synthetic: true }],
   });
   const lockNow = async () => (await gpu.send('state'))['locked_max_mhz'];
 
@@ -256,7 +260,7 @@ describe('repair', () => {
     });
 
     test('a library that it names is not loaded', async () => {
-      const path = write(own, 'a', { ...locked, address: { kind: 'nvml', uuid: null, libraryPath: '/tmp/evil.so' } });
+      const path = write(own, 'a', { ...locked, boards: [nvmlBoard('GPU-1'), nvmlBoard('GPU-2', '/tmp/evil.so')] });
       chownSync(path, NOBODY_UID, NOBODY_UID);
       expect(await repairJournals([own])).toMatchObject([
         { outcome: 'not_ours', text: expect.stringMatching(/evil\.so/) },

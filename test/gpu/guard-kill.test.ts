@@ -34,8 +34,8 @@ let gpu: TestGpu;
 let folder: string;
 const mine: ChildProcess[] = [];
 
-async function startRunner(runId: string, address: GpuAddress | null): Promise<Runner> {
-  const task = JSON.stringify({ runId, journalDir: folder, address });
+async function startRunner(runId: string, ...addresses: GpuAddress[]): Promise<Runner> {
+  const task = JSON.stringify({ runId, journalDir: folder, addresses });
   const child = spawn(process.execPath, [RUNNER, task], { stdio: ['ignore', 'pipe', 'inherit'] });
   mine.push(child);
   const lines: string[] = [];
@@ -81,8 +81,10 @@ describe('the watchdog', () => {
     expect(await gpu.send('state')).toMatchObject(UNTOUCHED);
     expect(dead(runner)).toBe(true);
     const { restored } = readJournal(runner.journalPath)!;
-    expect(restored?.report).toMatchObject({ ok: true, by: 'watchdog', smClock: 'reset', smClockReadBack: 'unlocked' });
-    expect(restored?.report).toMatchObject({ powerLimit: 'restored', powerLimitReadBackW: 350, survivors: [] });
+    expect(restored?.report).toMatchObject({ ok: true, by: 'watchdog', survivors: [] });
+    expect(restored?.report.boards).toMatchObject([
+      { smClock: 'reset', smClockReadBack: 'unlocked', powerLimit: 'restored', powerLimitReadBackW: 350 },
+    ]);
     expect(readFileSync(runner.journalPath.replace('.json', '.log'), 'utf8')).toMatch(/pipe closed: restoring/);
     expect(findStaleJournal(folder)).toBeNull();
   });
@@ -120,11 +122,11 @@ describe('the watchdog', () => {
   });
 
   test('guards the engine alone when there is no GPU', async () => {
-    const runner = await startRunner('no-gpu', null);
+    const runner = await startRunner('no-gpu');
     runner.child.kill('SIGKILL');
     await until(() => !alive(runner.watchdogPid));
     expect(dead(runner)).toBe(true);
-    expect(readJournal(runner.journalPath)?.restored?.report).toMatchObject({ ok: true, smClock: 'untouched' });
+    expect(readJournal(runner.journalPath)?.restored?.report).toMatchObject({ ok: true, boards: [] });
   });
 
   test('tries again while the board refuses', async () => {
@@ -167,7 +169,7 @@ describe('when the watchdog dies', () => {
     runner.child.kill('SIGKILL');
     await until(() => findStaleJournal(folder) !== null);
     expect(await gpu.send('state')).toMatchObject(IN_FORCE);
-    const report = await restoreJournal(runner.journalPath, { by: 'command', reason: 'asked for', device: null });
+    const report = await restoreJournal(runner.journalPath, { by: 'command', reason: 'asked for', devices: [] });
     expect(report).toMatchObject({ ok: true, by: 'command' });
     expect(report!.killed).toEqual(expect.arrayContaining([runner.pgid, runner.engineChild]));
     expect(await gpu.send('state')).toMatchObject(UNTOUCHED);

@@ -21,7 +21,7 @@ const here = { pid: process.pid, startTime: processFacts(process.pid)?.startTime
 const locked: Partial<Journal> = { changes: [{ lever: 'smClockMhz', value: 1380, state: 'intent' }] };
 
 function write(name: string, changes: Partial<Journal>): void {
-  const journal = newJournal({ runId: name, bootId: bootId(), runner: gone, address: null, board: null });
+  const journal = newJournal({ runId: name, bootId: bootId(), runner: gone, boards: [] });
   writeJournal(join(folder, `guard-${name}.json`), { ...journal, ...changes });
 }
 
@@ -72,7 +72,7 @@ describe('the journal on disk', () => {
   });
 
   test('a folder that cannot be written is an environment error', () => {
-    const journal = newJournal({ runId: 'x', bootId: null, runner: gone, address: null, board: null });
+    const journal = newJournal({ runId: 'x', bootId: null, runner: gone, boards: [] });
     expect(() => writeJournal(join(folder, 'none/guard-x.json'), journal)).toThrow(
       expect.objectContaining({ code: 'journal_failed', exitCode: 4 }),
     );

@@ -25,7 +25,7 @@ const journal = () => readJournal(path())!;
 
 async function start(spawnCommand = WATCHDOG): Promise<Guard> {
   const address = { kind: 'simulated', socketPath: gpu.socketPath } as const;
-  guard = await startGuard({ runId: 'run-1', journalDir: folder, address, spawnCommand });
+  guard = await startGuard({ runId: 'run-1', journalDir: folder, addresses: [address], spawnCommand });
   return guard;
 }
 
@@ -50,9 +50,13 @@ describe('guard', () => {
       { lever: 'smClockMhz', value: 1395, state: 'applied' },
       { lever: 'powerLimitW', value: 250, state: 'applied' },
     ]);
-    expect(journal().board).toMatchObject({ powerLimitW: 350, synthetic: true });
+    expect(journal().boards).toMatchObject([{ powerLimitW: 350, synthetic: true }]);
     const report = await guard!.restore();
-    expect(report).toMatchObject({ ok: true, by: 'runner', smClock: 'reset', powerLimitReadBackW: 350, attempts: 1 });
+    expect(report).toMatchObject({
+      ok: true,
+      by: 'runner',
+      boards: [{ smClock: 'reset', powerLimitReadBackW: 350, attempts: 1 }],
+    });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);
     expect(journal().changes).toEqual([]);
   });
@@ -65,7 +69,7 @@ describe('guard', () => {
     expect(journal().changes).toContainEqual({ lever: 'powerLimitW', value: 250, state: 'intent' });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);
     await gpu.send('fault', { name: 'clear' });
-    expect(await guard!.restore()).toMatchObject({ ok: true, powerLimit: 'restored' });
+    expect(await guard!.restore()).toMatchObject({ ok: true, boards: [{ powerLimit: 'restored' }] });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);
   }, 60_000);
 
@@ -73,13 +77,16 @@ describe('guard', () => {
     await gpu.send('set_limit', { mw: 300_000 });
     await start();
     await guard!.cap(200);
-    expect(await guard!.restore()).toMatchObject({ ok: true, powerLimitReadBackW: 300 });
+    expect(await guard!.restore()).toMatchObject({ ok: true, boards: [{ powerLimitReadBackW: 300 }] });
   });
 
   test('restore touches nothing when nothing was changed', async () => {
     await start();
     await gpu.send('lock', { min_mhz: 900, max_mhz: 900 });
-    expect(await guard!.restore()).toMatchObject({ ok: true, smClock: 'untouched', powerLimit: 'untouched' });
+    expect(await guard!.restore()).toMatchObject({
+      ok: true,
+      boards: [{ smClock: 'untouched', powerLimit: 'untouched' }],
+    });
     expect(await gpu.send('state')).toMatchObject({ locked_max_mhz: '900' });
   });
 
@@ -89,7 +96,7 @@ describe('guard', () => {
     await guard!.lock(1400);
     await guard!.noteEngineIntent();
     await guard!.clearEngine();
-    expect(await guard!.close()).toMatchObject({ ok: true, smClock: 'reset' });
+    expect(await guard!.close()).toMatchObject({ ok: true, boards: [{ smClock: 'reset' }] });
     expect(await guard!.close()).toMatchObject({ ok: true });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);
     expect(processFacts(watchdog!.pid)).toBeNull();
@@ -104,7 +111,7 @@ describe('guard', () => {
     expect(await gpu.send('state')).toMatchObject({ locked_max_mhz: '1395' });
     await expect(guard!.noteEngineIntent()).rejects.toMatchObject({ code: 'guard_lost', exitCode: 3 });
     await guard!.clearEngine();
-    expect(await guard!.restore()).toMatchObject({ ok: true, smClock: 'reset' });
+    expect(await guard!.restore()).toMatchObject({ ok: true, boards: [{ smClock: 'reset' }] });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);
     expect(await guard!.close()).toMatchObject({ ok: true });
     expect(existsSync(path())).toBe(false);
@@ -134,24 +141,22 @@ describe('guard', () => {
   });
 
   test('without a GPU it has no levers', async () => {
-    guard = await startGuard({ runId: 'run-1', journalDir: folder, address: null, spawnCommand: WATCHDOG });
+    guard = await startGuard({ runId: 'run-1', journalDir: folder, addresses: [], spawnCommand: WATCHDOG });
     await expect(guard.lock(1400)).rejects.toMatchObject({ code: 'control_without_gpu' });
-    expect(await guard.restore()).toMatchObject({ ok: true, smClock: 'untouched' });
+    expect(await guard.restore()).toMatchObject({ ok: true, boards: [] });
   });
 
   test.skipIf(stub.path === null)('works through NVML, where a lock has no getter', async () => {
     process.env['TOKBENCH_SIM_GPU_SOCKET'] = gpu.socketPath;
     const address = { kind: 'nvml', uuid: null, libraryPath: stub.path } as const;
-    guard = await startGuard({ runId: 'run-1', journalDir: folder, address, spawnCommand: WATCHDOG });
-    expect(journal().address).toMatchObject({ uuid: expect.stringMatching(/^GPU-/) });
+    guard = await startGuard({ runId: 'run-1', journalDir: folder, addresses: [address], spawnCommand: WATCHDOG });
+    expect(journal().boards).toMatchObject([{ address: { uuid: expect.stringMatching(/^GPU-/) } }]);
     expect(await guard.lock(1400)).toBe(1395);
     await guard.cap(250);
     const report = await guard.restore();
     expect(report).toMatchObject({
       ok: true,
-      smClock: 'reset',
-      smClockReadBack: 'unreadable',
-      powerLimitReadBackW: 350,
+      boards: [{ smClock: 'reset', smClockReadBack: 'unreadable', powerLimitReadBackW: 350 }],
     });
     expect(await gpu.send('state')).toEqual(UNTOUCHED);
     await guard.close();

@@ -146,8 +146,8 @@ const DOCUMENTED: Readonly<Record<NvmlFunction, Documented>> = {
   nvmlDeviceGetFieldValues: {
     attempt: reading,
     ends: (code) => ({
-      empty: isAbsent(code) ? ['powerInstantMw'] : ['powerInstantMw', 'powerAverageMw'],
-      errors: [`nvmlDeviceGetFieldValues: ${nvmlName(code)}`],
+      empty: [...(isAbsent(code) ? ['powerInstantMw'] : ['powerInstantMw', 'powerAverageMw']), 'powerViolationNs'],
+      errors: [`nvmlDeviceGetFieldValues: ${nvmlName(code)}`, `field 74: ${nvmlName(code)}`],
     }),
   },
   // Asked only where the two power fields are absent.

@@ -4,8 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { probeLines } from '../../src/cli/probe-table.ts';
+import { placeHere } from '../../src/gpu/nvml/place.ts';
 import { probeNvml } from '../../src/gpu/nvml/probe.ts';
-import type { BoardProbe } from '../../src/gpu/probe.ts';
+import { answer, type BoardProbe, OWN_LIMIT_AGAIN, verdictsOf } from '../../src/gpu/probe.ts';
 import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
 import { buildNvmlStub } from '../support/nvml-stub/build.ts';
 
@@ -28,6 +29,7 @@ afterAll(async () => {
 });
 
 const probe = (library = stub.path, askPermission = false) => probeNvml({ libraryPath: library, askPermission });
+const asking = () => probe(stub.path, true);
 const only = (report = probe()): BoardProbe => report.boards[0]!;
 const said = (board: BoardProbe) => Object.fromEntries(board.verdicts.map(({ name, possible }) => [name, possible]));
 
@@ -36,11 +38,12 @@ describe.skipIf(stub.path === null)('a probe', () => {
     await gpu.send('set_limit', { mw: 250_000 });
     await gpu.send('lock', { min_mhz: 1500, max_mhz: 1500 });
     const before = await gpu.send('state');
-    const board = only();
+    const board = only(asking());
     expect(said(board)).toEqual({
       energy: 'yes',
       'power cross-check': 'yes',
-      'power control': 'yes',
+      'power cap': 'yes',
+      'clock lock': 'likely',
       'foreign processes': 'yes',
       'driver faults': 'yes',
     });
@@ -51,13 +54,41 @@ describe.skipIf(stub.path === null)('a probe', () => {
   });
 
   test('tells a permission that is missing from a setting that is not supported', async () => {
+    const why = (board: BoardProbe, wanted: string) => board.verdicts.find(({ name }) => name === wanted)!;
     await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 4 });
-    expect(only().verdicts.find(({ name }) => name === 'power control')).toMatchObject({
-      possible: 'no',
-      why: expect.stringContaining('NO_PERMISSION'),
-    });
+    const barred = only(asking());
+    for (const lever of ['power cap', 'clock lock']) {
+      expect(why(barred, lever)).toMatchObject({ possible: 'no', why: expect.stringContaining('NO_PERMISSION') });
+    }
     await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 3 });
-    expect(only().verdicts.find(({ name }) => name === 'power control')?.why).toContain('NOT_SUPPORTED');
+    const lacking = only(asking());
+    expect(why(lacking, 'power cap')).toMatchObject({ possible: 'no', why: expect.stringContaining('NOT_SUPPORTED') });
+    expect(why(lacking, 'clock lock').possible).toBe(placeHere().hasSysAdmin === false ? 'no' : 'likely');
+    expect(why(lacking, 'clock lock').why).toMatch(/CAP_SYS_ADMIN|rights of this process/);
+  });
+
+  test('calls no setter unless it is told to, and then says that nothing is known', async () => {
+    await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 15 });
+    expect(said(only())).toMatchObject({ 'power cap': 'not tried' });
+    expect(only().answers.find(({ name }) => name === OWN_LIMIT_AGAIN)).toBeUndefined();
+  });
+
+  test.each([
+    ['SUCCESS', true, 'likely', /a lock itself was not tried/],
+    ['NO_PERMISSION', true, 'no', /NO_PERMISSION/],
+    ['NOT_SUPPORTED', true, 'likely', /has CAP_SYS_ADMIN; a lock itself was not tried/],
+    ['NOT_SUPPORTED', null, 'likely', /cannot be read; a lock itself was not tried/],
+    ['NOT_SUPPORTED', false, 'no', /lacks CAP_SYS_ADMIN/],
+    ['UNKNOWN', true, 'not tried', /tells nothing of a lock/],
+    [null, true, 'not tried', /--ask-permission/],
+    [null, false, 'no', /lacks CAP_SYS_ADMIN/],
+  ])('of a limit that answers %s, with CAP_SYS_ADMIN %s, a lock is %s', (code, hasSysAdmin, possible, why) => {
+    const answers = [
+      answer('clocks', 'supported SM clocks', 'SUCCESS', '10'),
+      ...(code === null ? [] : [answer('permission', OWN_LIMIT_AGAIN, code, true)]),
+    ];
+    const lock = verdictsOf(answers, { hasSysAdmin }).find(({ name }) => name === 'clock lock');
+    expect(lock).toMatchObject({ possible, why: expect.stringMatching(why) });
   });
 
   test.each([

@@ -7,8 +7,8 @@ import { run } from './support/run.ts';
 
 async function rows(gpu: 'simulated' | 'none' = 'simulated') {
   const [view] = (await reportModel(run({ cells: [{ gpu }] }))).cells;
-  const { board } = view!.cell;
-  const cell = { ...view!.cell, board: board && { ...board, reasonShares: { sw_power_cap: 0.123, '0x200': 0.01 } } };
+  const boards = view!.cell.boards.map((board) => ({ ...board, reasonShares: { sw_power_cap: 0.123, '0x200': 0.01 } }));
+  const cell = { ...view!.cell, boards };
   return new Map(numbersTable({ ...view!, cell }).rows.map(({ cells: [what, value] }) => [what, value]));
 }
 

@@ -52,13 +52,15 @@ describe('a board that does not do as it is told', { timeout: LONG }, () => {
     const both = { arms: ['both'], armLines: { both: ['lockSmClock: { fraction: 0.5 }', 'powerCapW: 300'] } };
     const cell = await runWith(both, async () => {});
     expect(boardHits(cell)).toEqual([]);
-    expect(cell.control).toMatchObject({ targetLockMhz: 1260, requestedCapW: 300, enforcedLimitW: 300 });
-    expect(cell.control.defaults).toMatchObject({ enforcedLimitW: 350, applicationSmMhz: 2520, persistence: 1 });
-    expect(cell.board).toMatchObject({
+    expect(cell.control).toMatchObject({ targetLockMhz: 1260, requestedCapW: 300 });
+    expect(cell.control.boards).toMatchObject([
+      { enforcedLimitW: 300, defaults: { enforcedLimitW: 350, applicationSmMhz: 2520, persistence: 1 } },
+    ]);
+    expect(cell.boards[0]).toMatchObject({
       busySmClock: { p50Mhz: 1260 },
       enforcedLimitW: { start: 300, end: 300, min: 300, max: 300 },
     });
-    expect(cell.board!.capBinding.prefill.samples).toBeGreaterThan(0);
+    expect(cell.boards[0]!.capBinding.prefill.samples).toBeGreaterThan(0);
   });
 
   test('a lock that is ignored is clock_not_held', async () => {

@@ -29,8 +29,14 @@ beforeEach(async () => {
     runId: 'killed',
     bootId: bootId(),
     runner: { pid: process.pid, startTime: '1' },
-    address: { kind: 'simulated', socketPath: gpu.socketPath },
-    board: { uuid: 'GPU-1', synthetic: true, powerLimitW: 350 },
+    boards: [
+      {
+        address: { kind: 'simulated', socketPath: gpu.socketPath },
+        uuid: 'GPU-1',
+        synthetic: true,
+        powerLimitW: 350,
+      },
+    ],
   });
   writeJournal(journal, {
     ...empty,

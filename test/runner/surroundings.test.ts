@@ -49,7 +49,9 @@ test('a board that the server has for itself passes', { timeout: LONG }, async (
   const kept = await runWith(async () => {});
   expect(rules(kept)).toEqual({ V22: 'pass', V23: 'pass' });
   const { surroundings } = kept.launch;
-  expect(surroundings!.afterLoad).toEqual([expect.objectContaining({ owner: 'server', pid: kept.launch.pid })]);
+  expect(surroundings!.boards[0]!.afterLoad).toEqual([
+    expect.objectContaining({ owner: 'server', pid: kept.launch.pid }),
+  ]);
   expect(surroundings!.lastPollNs).toBeGreaterThan(kept.cell.phases.drainEndNs);
 });
 
@@ -62,5 +64,7 @@ test('a foreign process during the load is foreign_process', { timeout: LONG }, 
 test('an Xid during the load is ecc_or_fault', { timeout: LONG }, async () => {
   const kept = await runWith(() => gpu.send('fault', { name: 'xid', number: 79 }));
   expect(rules(kept)).toEqual({ V22: 'pass', V23: 'ecc_or_fault L' });
-  expect(kept.launch.surroundings!.faults.sightings).toEqual([expect.objectContaining({ kind: 'xid', number: 79 })]);
+  expect(kept.launch.surroundings!.boards[0]!.faults.sightings).toEqual([
+    expect.objectContaining({ kind: 'xid', number: 79 }),
+  ]);
 });

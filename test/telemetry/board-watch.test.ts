@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { BoardSurroundings } from '../../src/core/index.ts';
 import type { GpuAddress } from '../../src/gpu/device.ts';
 import { type BoardWatch, startBoardWatch } from '../../src/telemetry/board-watch.ts';
 import { xidOfLine } from '../../src/telemetry/kernel-log.ts';
@@ -37,9 +38,12 @@ const doors: [string, () => GpuAddress][] = [
 ];
 
 async function start(address: GpuAddress, tag: typeof TAG | null = TAG): Promise<BoardWatch> {
-  watch = await startBoardWatch({ address, originNs, periodMs: 50, tag });
+  watch = await startBoardWatch({ addresses: [address], originNs, periodMs: 50, tag });
   return watch;
 }
+
+/** Of the only board. */
+const seenBy = async (running: BoardWatch): Promise<BoardSurroundings> => (await running.evidence()).boards[0]!;
 
 /** A process that lives here and is on the board. */
 async function onTheBoard(env: Record<string, string>, bytes = 2 ** 33): Promise<number> {
@@ -74,7 +78,8 @@ describe.each(doors)('through %s', (_name, address) => {
     await running.enter('loaded');
     const stranger = await onTheBoard({});
     await gpu.send('fault', { name: 'foreign_process', pid: 2 ** 30, bytes: 5 });
-    const { stretches, afterLoad, lastPollNs } = await running.evidence();
+    const { boards, lastPollNs } = await running.evidence();
+    const { stretches, afterLoad } = boards[0]!;
     expect(afterLoad).toEqual([{ pid: server, owner: 'server', memoryBytes: 2 ** 33 }]);
     expect(stretches.map(({ stage }) => stage).filter((stage, at, all) => stage !== all[at - 1])).toEqual([
       'before',
@@ -89,11 +94,11 @@ describe.each(doors)('through %s', (_name, address) => {
   test('memory errors and driver faults since the start are kept with their instants', async () => {
     await gpu.send('fault', { name: 'xid', number: 13 });
     const running = await start(address());
-    const before = await running.evidence();
+    const before = await seenBy(running);
     expect(before.faults).toEqual({ source: 'driver_events', code: null, sightings: [] });
     await gpu.send('fault', { name: 'ecc_errors', count: 3 });
     await gpu.send('fault', { name: 'xid', number: 79 });
-    const { ecc, faults } = await running.evidence();
+    const { ecc, faults } = await seenBy(running);
     expect(ecc).toEqual({ first: before.ecc.first, last: before.ecc.first! + 3, code: null });
     expect(faults.sightings).toEqual([
       { atNs: expect.any(Number), kind: 'double_bit_ecc', number: null },
@@ -103,9 +108,8 @@ describe.each(doors)('through %s', (_name, address) => {
 
   test('a board without ECC, without events and without a list says so by code and is polled on', async () => {
     for (const verb of ['ecc', 'events', 'processes']) await gpu.send('fault', { name: 'deny', verb, code: 3 });
-    const { ecc, faults, stretches, failedPolls, processesCode, lastPollNs } = await (
-      await start(address())
-    ).evidence();
+    const { boards, lastPollNs } = await (await start(address())).evidence();
+    const { ecc, faults, stretches, failedPolls, processesCode } = boards[0]!;
     expect(ecc).toEqual({ first: null, last: null, code: 'NOT_SUPPORTED' });
     expect(faults.code).toBe('NOT_SUPPORTED');
     expect(stretches).toEqual([]);
@@ -117,7 +121,7 @@ describe.each(doors)('through %s', (_name, address) => {
     const running = await start(address());
     await gpu.send('fault', { name: 'deny', verb: 'processes', code: 15 });
     await running.evidence();
-    const { faults } = await running.evidence();
+    const { faults } = await seenBy(running);
     expect(faults.sightings.map(({ kind }) => kind)).toEqual(['board_lost']);
   });
 });
@@ -126,13 +130,13 @@ test('a server that was running already leaves every process untold', async () =
   const running = await start(simulated(), null);
   const pid = await onTheBoard({});
   await running.enter('loaded');
-  expect((await running.evidence()).afterLoad).toEqual([{ pid, owner: 'unattributed', memoryBytes: 2 ** 33 }]);
+  expect((await seenBy(running)).afterLoad).toEqual([{ pid, owner: 'unattributed', memoryBytes: 2 ** 33 }]);
 });
 
 test('what a killed server leaves behind for a moment is waited for', async () => {
   await gpu.send('fault', { name: 'foreign_process', pid: 2 ** 30, bytes: 5 });
   setTimeout(() => void gpu.send('fault', { name: 'clear' }), 300);
-  const { stretches } = await (await start(simulated())).evidence();
+  const { stretches } = await seenBy(await start(simulated()));
   expect(stretches[0]).toMatchObject({ stage: 'before', processes: [] });
 });
 

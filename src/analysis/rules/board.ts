@@ -77,7 +77,7 @@ function clockHeld({ gpu, facts }: RuleInput): Finding {
   if (requestedLockMhz === null && targetLockMhz === null) return notApplicable('the arm does not lock the clock');
   if (targetLockMhz === null) return noEvidence('the clock that the board was set to is unknown');
   const clocks = gpu === null ? new Float64Array() : busyClocksMhz(gpu);
-  const medianMhz = achievedSmClockMhz(gpu);
+  const medianMhz = achievedSmClockMhz(gpu === null ? [] : [gpu]);
   if (medianMhz === null) return noEvidence('no sample of a busy GPU with its clock', { targetLockMhz });
   const onClock = clocks.filter((mhz) => Math.abs(mhz - targetLockMhz) <= CLOCK_TOLERANCE_MHZ).length;
   const onClockShare = onClock / clocks.length;

@@ -6,7 +6,7 @@ import { V12, V13, V14, V30 } from './board.ts';
 import { V3, V4, V5, V6, V20 } from './client.ts';
 import { V10, V11, V24 } from './energy.ts';
 import { V15, V16 } from './limits.ts';
-import { type Finding, notApplicable, notEvaluated, type Rule, type RuleInput } from './rule.ts';
+import { type Finding, notApplicable, notEvaluated, type Rule, type RuleInput, worstFinding } from './rule.ts';
 import { V7, V8, V9, V9B } from './sampler.ts';
 import { V17, V18, V19, V21 } from './server.ts';
 import { V22, V23, V26, V27, V28, V29 } from './surroundings.ts';
@@ -41,16 +41,11 @@ function findingOf(rule: Rule, input: RuleInput): Finding {
   return rule.perBoard && input.boards.length > 1 ? worstOfBoards(rule, input) : rule.check(input);
 }
 
-/** What one board left unjudged is not passed because another board passes. */
-const SEVERITY = ['not_applicable', 'pass', 'not_evaluated', 'W', 'X', 'L'];
-
-/** The gravest of the boards' answers, with the number of its board. */
 function worstOfBoards(rule: Rule, input: RuleInput): Finding {
-  const answers = input.boards.map((gpu) => rule.check({ ...input, gpu, energy: windowEnergy(gpu) }));
-  const gravity = ({ status, act }: Finding) => SEVERITY.indexOf(status === 'hit' ? (act ?? rule.act) : status);
-  const worst = answers.reduce((a, b) => (gravity(b) > gravity(a) ? b : a));
-  const board = answers.indexOf(worst);
-  return { ...worst, evidence: { board, ...worst.evidence }, text: `board ${board}: ${worst.text}` };
+  return worstFinding(
+    rule.act,
+    input.boards.map((gpu, board) => rule.check({ ...input, gpu, board, energy: windowEnergy(gpu) })),
+  );
 }
 
 /** True when nothing excludes the cell. */

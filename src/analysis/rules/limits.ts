@@ -19,11 +19,11 @@ const BIN_NS = 5 * NS_PER_S;
 const MAX_BIN_OVER_CAP = 1.03;
 const MAX_MEAN_OVER_CAP = 1.01;
 
-function capEnforced({ gpu, facts }: RuleInput): Finding {
+function capEnforced({ gpu, board, facts }: RuleInput): Finding {
   const capW = facts.control.requestedCapW;
   if (capW === null) return notApplicable('the arm sets no power cap');
   const limitsW = gpu === null ? [] : enforcedLimitsW(gpu);
-  const readBackW = facts.control.enforcedLimitW;
+  const readBackW = facts.control.boards[board]?.enforcedLimitW ?? null;
   if (gpu === null || readBackW === null || limitsW.length === 0) return noEvidence('no enforced limit was read back');
   const worstW = [readBackW, ...limitsW].reduce((worst, w) =>
     Math.abs(w - capW) > Math.abs(worst - capW) ? w : worst,
@@ -111,8 +111,8 @@ function lever(name: string, column: Lever['column'], found: Lever['found'], set
 }
 
 /** Each lever that the arm leaves alone, on every sample; one that never could be read is as it was. */
-function defaultKept({ gpu, facts }: RuleInput): Finding {
-  const defaults = facts.control.defaults ?? (facts.gpu.kind === 'dcgm' ? firstSeen(gpu) : null);
+function defaultKept({ gpu, board, facts }: RuleInput): Finding {
+  const defaults = facts.control.boards[board]?.defaults ?? (facts.gpu.kind === 'dcgm' ? firstSeen(gpu) : null);
   if (defaults === null) return noEvidence('the settings before the first change are unknown');
   const left = LEVERS.filter(({ setBy }) => !setBy(facts.control)).map((each) => comparedWith(each, defaults, gpu));
   const unread = left.filter(({ found, samples }) => found !== null && samples === 0);

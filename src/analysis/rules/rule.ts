@@ -7,7 +7,7 @@ import type { WindowLatencies } from '../window-latency.ts';
 import type { WindowCounts } from '../window-metrics.ts';
 
 /** What a cell is judged by: its file without the judgement. */
-export type CellFacts = Omit<CellFile, 'metrics' | 'windowEnergy' | 'board' | 'rules' | 'valid' | 'labels'>;
+export type CellFacts = Omit<CellFile, 'metrics' | 'windowEnergy' | 'boards' | 'rules' | 'valid' | 'labels'>;
 
 export interface RuleInput {
   readonly facts: CellFacts;
@@ -21,6 +21,8 @@ export interface RuleInput {
   readonly scrapes: readonly MetricSample[];
   /** The board under judgement. Null: no samples were taken, or they cannot be read without a period and a power limit. */
   readonly gpu: GpuWindow | null;
+  /** Its number. */
+  readonly board: number;
   /** All boards whose energy is added up. */
   readonly boards: readonly GpuWindow[];
   /** Of all boards; null once one of V7-V9 has been hit, or when the preflight refused the counter. */
@@ -77,3 +79,15 @@ export const percent = (share: number): string => `${Number((share * 100).toPrec
 
 /** `count` of `total` as a share; 0 of nothing is 0. */
 export const shareOf = (count: number, total: number): number => (total === 0 ? 0 : count / total);
+
+/** What one board left unjudged is not passed because another board passes. */
+const SEVERITY = ['not_applicable', 'pass', 'not_evaluated', 'W', 'X', 'L'];
+
+/** The gravest of the answers that a rule gives to several boards, with the number of its board; of one board just that. */
+export function worstFinding(act: RuleAct, answers: readonly Finding[]): Finding {
+  const gravity = (answer: Finding) => SEVERITY.indexOf(answer.status === 'hit' ? (answer.act ?? act) : answer.status);
+  const worst = answers.reduce((a, b) => (gravity(b) > gravity(a) ? b : a));
+  if (answers.length === 1) return worst;
+  const board = answers.indexOf(worst);
+  return { ...worst, evidence: { board, ...worst.evidence }, text: `board ${board}: ${worst.text}` };
+}

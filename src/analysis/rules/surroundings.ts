@@ -1,9 +1,25 @@
-// What happened around the load: strangers and faults on the board, the wall clock, the slots of a closed loop.
+// What happened around the load: strangers and faults on the boards, the wall clock, the slots of a closed loop.
 
-import { NS_PER_MS, NS_PER_S, type SurroundingsEvidence } from '../../core/index.ts';
+import {
+  type BoardSurroundings,
+  NS_PER_MS,
+  NS_PER_S,
+  type RuleAct,
+  type SurroundingsEvidence,
+} from '../../core/index.ts';
 import { meanInFlight } from '../in-flight.ts';
 import { foreignProcesses } from './foreign.ts';
-import { type Finding, hit, noEvidence, notApplicable, notEvaluated, pass, type Rule, type RuleInput } from './rule.ts';
+import {
+  type Finding,
+  hit,
+  noEvidence,
+  notApplicable,
+  notEvaluated,
+  pass,
+  type Rule,
+  type RuleInput,
+  worstFinding,
+} from './rule.ts';
 
 const MAX_DRIFT_MS = 50;
 const MAX_SLOT_DEVIATION = 0.01;
@@ -34,17 +50,23 @@ const ABSENT = new Set([
 ]);
 
 /** The evidence of the whole launch up to the window's end; null when there is none or it ends before. */
-function watchedThrough({ facts }: RuleInput): SurroundingsEvidence | null {
+function watchedThrough({ facts, boards }: RuleInput): SurroundingsEvidence | null {
   const { surroundings, phases } = facts;
-  return (surroundings?.lastPollNs ?? Number.NEGATIVE_INFINITY) < phases.window.endNs ? null : surroundings;
+  if (surroundings === null || surroundings.boards.length < Math.max(1, boards.length)) return null;
+  return (surroundings.lastPollNs ?? Number.NEGATIVE_INFINITY) < phases.window.endNs ? null : surroundings;
 }
 
-const NOT_WATCHED = 'the board was not watched to the end of the window';
+const NOT_WATCHED = 'the boards were not watched to the end of the window';
 
-function foreign(input: RuleInput): Finding {
-  const seen = watchedThrough(input);
-  if (seen === null) return noEvidence(NOT_WATCHED);
-  const { stretches, afterLoad, failedPolls, processesCode } = seen;
+/** Each board by itself: the worst answer counts, with the number of its board. */
+function onEveryBoard(act: RuleAct, judge: (seen: BoardSurroundings) => Finding): Rule['check'] {
+  return (input) => {
+    const seen = watchedThrough(input);
+    return seen === null ? noEvidence(NOT_WATCHED) : worstFinding(act, seen.boards.map(judge));
+  };
+}
+
+function foreign({ stretches, afterLoad, failedPolls, processesCode }: BoardSurroundings): Finding {
   if (stretches.length === 0) {
     const text = `the compute processes on the board cannot be listed: ${processesCode}`;
     const unlisted = { failedPolls, processesCode };
@@ -75,10 +97,7 @@ function foreign(input: RuleInput): Finding {
   );
 }
 
-function eccOrFault(input: RuleInput): Finding {
-  const seen = watchedThrough(input);
-  if (seen === null) return noEvidence(NOT_WATCHED);
-  const { ecc, faults } = seen;
+function eccOrFault({ ecc, faults }: BoardSurroundings): Finding {
   const evidence = { ecc, faults };
   if (faults.sightings.length > 0) {
     const named = faults.sightings.map(({ kind, number }) =>
@@ -103,7 +122,7 @@ export const V22: Rule = {
   act: 'X',
   needsGpu: true,
   needsOwnBoard: true,
-  check: foreign,
+  check: onEveryBoard('X', foreign),
 };
 export const V23: Rule = {
   rule: 'V23',
@@ -111,7 +130,7 @@ export const V23: Rule = {
   act: 'L',
   needsGpu: true,
   needsOwnBoard: true,
-  check: eccOrFault,
+  check: onEveryBoard('L', eccOrFault),
 };
 export const V26 = unmeasured('V26', 'soak_unstable', 'W', "the temperature of the block's first cell");
 export const V28 = unmeasured('V28', 'env_mismatch', 'X', 'a cell alone has no pair to compare with');

@@ -26,7 +26,7 @@ export async function verifyCell(
 ): Promise<void> {
   const path = cellPath(cell.key, 'cell');
   const requests = await run.requests(cell.key);
-  const { metrics, windowEnergy, board, rules, valid, labels, ...facts } = cell;
+  const { metrics, windowEnergy, boards, rules, valid, labels, ...facts } = cell;
   const files = {
     requests: cellPath(cell.key, 'requests'),
     events: cellPath(cell.key, 'events'),
@@ -47,7 +47,7 @@ export async function verifyCell(
   if (launch === null) {
     found.notes.push(`${path}: ${launchFile(cell.key)} was never written, so its idle power cannot be derived again`);
   }
-  compareStored(path, named({ metrics, windowEnergy, board, rules, valid, labels }), named(recomputed), found, skip);
+  compareStored(path, named({ metrics, windowEnergy, boards, rules, valid, labels }), named(recomputed), found, skip);
   await checkCounters(run, cell, found);
   checkFacts(run, cell, launch, found);
 }

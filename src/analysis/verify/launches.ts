@@ -37,7 +37,11 @@ export async function verifyLaunches(
   checkCoverage(run, launches, cells, found);
 }
 
-const limitW = (launch: LaunchFile): number | null => launch.control.defaultLimitW;
+/** P_max follows the largest of the boards; null when one of them is not known. */
+function limitW({ control: { boards } }: LaunchFile): number | null {
+  const known = boards.map(({ defaultLimitW }) => defaultLimitW).filter((watts) => watts !== null);
+  return known.length > 0 && known.length === boards.length ? Math.max(...known) : null;
+}
 
 function checkOrder(
   launch: LaunchFile,

@@ -30,9 +30,13 @@ export function configure(command: Command): void {
     .option('--uuid <uuid>', 'the board to sample, where there are several')
     .addHelpText(
       'after',
-      '\nExample:\n  tokbench probe --sample-s 60\n\nReads only; no setting is ever changed. Without --ask-permission no setter of a real board is called at all.\nExit 4 when there is no GPU to ask.',
+      '\nExample:\n  tokbench probe --sample-s 60\n\nReads only. --ask-permission calls one setter, with the value in force, so that no setting is changed; it is refused\n(exit 3) while a journal of a killed run is open. Exit 4 when there is no GPU to ask.',
     )
     .action(async (flags: Flags) => {
+      if (flags.askPermission) {
+        const { refuseStaleJournal } = await import('../../runner/stale-journal.ts');
+        refuseStaleJournal();
+      }
       const report = await probe(flags).catch((error: unknown) => {
         if (flags.json && isBenchError(error)) {
           const { code, message, advice } = error;
@@ -62,7 +66,7 @@ async function probe({ socket, askPermission }: Flags): Promise<ProbeReport> {
   const device = await openGpu({ kind: 'simulated', socketPath: socket });
   try {
     const { driver } = device.identity;
-    const board = await probeSimulated(device);
+    const board = await probeSimulated(device, askPermission === true);
     return { place: placeHere(), library: null, driver, nvml: null, cuda: null, missingFunctions: [], boards: [board] };
   } finally {
     await device.close();

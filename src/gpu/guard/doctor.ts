@@ -1,7 +1,7 @@
 // What is wrong with this machine as runs before us left it, and what to do about each thing. Looks only.
 
 import type { TaggedServer } from './servers.ts';
-import type { FoundJournal } from './stale.ts';
+import { type FoundJournal, namesRealLever } from './stale.ts';
 
 export interface DoctorFinding {
   /** `refuses`: no run starts before it is dealt with. `fault`: somebody should act. `note`: good to know. */
@@ -66,7 +66,7 @@ function journalFindings({ path, state, reason, journal, ownerUid }: FoundJourna
   const what = `${reason}; journal ${path}${whose}`;
   switch (state) {
     case 'stale': {
-      const realLever = journal?.address?.kind === 'nvml' && journal.changes.length > 0;
+      const realLever = journal !== null && namesRealLever(journal);
       const severity = own || realLever ? 'refuses' : 'fault';
       const advice = own ? `Run '${RESTORE}'.` : `Run '${RESTORE}' as root, or let that user run it.`;
       return [{ severity, code: 'stale_journal', what, advice }];

@@ -1,14 +1,13 @@
 // The guard as the runner sees it: every change is journalled first, and a watchdog undoes it if the runner cannot.
 
-import { rmSync } from 'node:fs';
 import { GpuError } from '../../core/index.ts';
 import { type GpuAddress, type GpuDevice, NVML_LIBRARY_VARIABLE } from '../device.ts';
-import { openGpu } from '../open.ts';
+import { openGpus } from '../open.ts';
 import {
   type Journal,
+  type JournalBoard,
   journalPath,
   type LeverChange,
-  logPathOf,
   makeJournalFolder,
   newJournal,
   type RestoreReport,
@@ -26,8 +25,8 @@ export interface GuardOptions {
   readonly runId: string;
   /** Folder of the journals, one for the machine and outside every run folder. Made if need be. */
   readonly journalDir: string;
-  /** Null: no GPU, only the engine's processes are guarded. */
-  readonly address: GpuAddress | null;
+  /** Every board of the run; empty without a GPU: only the engine's processes are guarded. */
+  readonly addresses: readonly GpuAddress[];
   /** argv that starts `tokbench watchdog`; `--journal PATH` is added. */
   readonly spawnCommand: readonly string[];
 }
@@ -39,11 +38,11 @@ export interface Guard {
   noteEngine(engine: { readonly pgid: number; readonly startTime: string | null }): Promise<void>;
   /** The engine was stopped, and nothing of it is left. */
   clearEngine(): Promise<void>;
-  /** Locks the SM clock; returns the supported clock that it snapped to, MHz. */
+  /** Locks the SM clock of every board; returns the supported clock that all of them snapped to, MHz. */
   lock(mhz: number): Promise<number>;
-  /** Sets the power limit, W, and reads it back. */
+  /** Sets the power limit of every board, W, and reads it back. */
   cap(watts: number): Promise<void>;
-  /** Puts both levers back; the engine is left alone. Also works after the watchdog was lost. */
+  /** Puts both levers of every board back; the engine is left alone. Also works after the watchdog was lost. */
   restore(): Promise<RestoreReport>;
   /** Kills what the engine left, puts the levers back, and ends the watchdog. Idempotent. */
   close(): Promise<RestoreReport>;
@@ -55,15 +54,15 @@ class RunGuard implements Guard {
   readonly lost: Promise<string>;
   readonly #path: string;
   readonly #lease: Lease;
-  readonly #device: GpuDevice | null;
+  readonly #devices: readonly GpuDevice[];
   #journal: Journal;
   #closing: Promise<RestoreReport> | null = null;
 
-  constructor(path: string, journal: Journal, lease: Lease, device: GpuDevice | null) {
+  constructor(path: string, journal: Journal, lease: Lease, devices: readonly GpuDevice[]) {
     this.#path = path;
     this.#journal = journal;
     this.#lease = lease;
-    this.#device = device;
+    this.#devices = devices;
     this.lost = lease.lost.then((reason) => `the watchdog is gone: ${reason}`);
   }
 
@@ -88,31 +87,46 @@ class RunGuard implements Guard {
   }
 
   async #lock(mhz: number): Promise<number> {
-    const device = this.#controllable();
+    const devices = this.#controllable();
     await this.#intend('smClockMhz', mhz);
-    const target = await device.lockSmClock(mhz);
-    const { smClockLock } = await device.controls();
-    if (smClockLock === 'unlocked' || (smClockLock !== 'unreadable' && smClockLock.maxMhz !== target)) {
-      throw notTaken(`the clock lock at ${target} MHz reads back as ${JSON.stringify(smClockLock)}`);
+    const targets: number[] = [];
+    for (const device of devices) {
+      const target = await device.lockSmClock(mhz);
+      targets.push(target);
+      const { smClockLock } = await device.controls();
+      if (smClockLock === 'unlocked' || (smClockLock !== 'unreadable' && smClockLock.maxMhz !== target)) {
+        throw notTaken(device, `the clock lock at ${target} MHz reads back as ${JSON.stringify(smClockLock)}`);
+      }
+    }
+    const [target] = targets as [number];
+    if (targets.some((each) => each !== target)) {
+      throw notTaken(devices.at(-1)!, `of ${mhz} MHz the boards made ${targets.join(' and ')} MHz`);
     }
     this.#applied('smClockMhz', target);
     return target;
   }
 
   async #cap(watts: number): Promise<void> {
-    const device = this.#controllable();
-    if (this.#journal.board?.powerLimitW == null) throw limitUnknown();
+    const devices = this.#controllable();
+    const unknown = this.#journal.boards.find(({ powerLimitW }) => powerLimitW === null);
+    if (unknown) throw limitUnknown(unknown.uuid);
     await this.#intend('powerLimitW', watts);
-    await device.setPowerLimitW(watts);
-    const { powerLimitW } = await device.controls();
-    if (powerLimitW === null || Math.abs(powerLimitW - watts) > LIMIT_TOLERANCE_W) {
-      throw notTaken(`the power limit of ${watts} W reads back as ${powerLimitW} W`);
+    for (const device of devices) {
+      await device.setPowerLimitW(watts);
+      const { powerLimitW } = await device.controls();
+      if (powerLimitW === null || Math.abs(powerLimitW - watts) > LIMIT_TOLERANCE_W) {
+        throw notTaken(device, `the power limit of ${watts} W reads back as ${powerLimitW} W`);
+      }
     }
     this.#applied('powerLimitW', watts);
   }
 
   async restore(): Promise<RestoreReport> {
-    const report = await restoreOnlyLevers(this.#journal, { by: 'runner', reason: 'asked for', device: this.#device });
+    const report = await restoreOnlyLevers(this.#journal, {
+      by: 'runner',
+      reason: 'asked for',
+      devices: this.#devices,
+    });
     if (report.ok) this.#write({ changes: [] });
     return report;
   }
@@ -123,32 +137,35 @@ class RunGuard implements Guard {
   }
 
   async #close(): Promise<RestoreReport> {
-    const request = { by: 'runner', reason: 'the run ends', device: this.#device } as const;
+    const request = { by: 'runner', reason: 'the run ends', devices: this.#devices } as const;
     const report = await restoreAll(this.#journal, request);
-    if (report.ok) removeJournal(this.#path);
-    await this.#lease.end(report.ok);
-    await this.#device?.close();
-    if (report.ok) rmSync(logPathOf(this.#path), { force: true });
+    try {
+      if (report.ok) removeJournal(this.#path);
+    } finally {
+      await this.#lease.end(report.ok);
+      for (const device of this.#devices) await device.close();
+    }
     return report.ok ? report : (readJournal(this.#path)?.restored?.report ?? report);
   }
 
-  /** A half-applied state is nobody's arm: when one lever fails, both go back. */
+  /** A half-applied state is nobody's arm: when one lever of one board fails, all of them go back. */
   async #allOrNothing<T>(change: () => Promise<T>): Promise<T> {
     try {
       return await change();
     } catch (error) {
-      await this.restore();
+      // A journal that cannot be written any more shows at the next write; what failed first is what is told.
+      await this.restore().catch(() => undefined);
       throw error;
     }
   }
 
-  #controllable(): GpuDevice {
-    if (!this.#device) {
+  #controllable(): readonly GpuDevice[] {
+    if (this.#devices.length === 0) {
       throw new GpuError('control_without_gpu', 'A lock or a cap was asked for, but the run has no GPU.', {
         advice: 'Give the config a gpu section, or remove the arm’s levers.',
       });
     }
-    return this.#device;
+    return this.#devices;
   }
 
   #intend(lever: LeverChange['lever'], value: number): Promise<void> {
@@ -172,16 +189,17 @@ class RunGuard implements Guard {
   }
 }
 
-function notTaken(what: string): GpuError {
-  return new GpuError('control_not_taken', `The board accepted a setting that it does not show: ${what}.`, {
+function notTaken({ identity }: GpuDevice, what: string): GpuError {
+  const { name, uuid } = identity;
+  return new GpuError('control_not_taken', `${name} ${uuid} accepted a setting that it does not show: ${what}.`, {
     advice: 'Something else may hold the lever (another tool, the host); the setting was undone.',
   });
 }
 
-function limitUnknown(): GpuError {
+function limitUnknown(uuid: string): GpuError {
   return new GpuError(
     'limit_unreadable',
-    'The power limit of this board cannot be read, so it could not be put back.',
+    `The power limit of board ${uuid} cannot be read, so it could not be put back.`,
     {
       advice: 'Remove the cap from the arm; a lever that cannot be restored is not touched.',
     },
@@ -195,40 +213,45 @@ function pinned(address: GpuAddress, device: GpuDevice): GpuAddress {
   return { kind: 'nvml', uuid: device.identity.uuid, libraryPath };
 }
 
-/** Opens the device, writes the first journal and starts the watchdog, before anything can be changed. */
+/** Opens the boards, writes the first journal and starts the watchdog, before anything can be changed. */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   makeJournalFolder(options.journalDir);
-  const device = options.address ? await openGpu(options.address) : null;
+  const devices = await openGpus(options.addresses);
   const path = journalPath(options.journalDir, options.runId);
+  let lease: Lease | null = null;
   try {
-    const journal = await firstJournal(options, device);
+    const journal = await firstJournal(options, devices);
     writeJournal(path, journal);
-    const lease = await Lease.start(options.spawnCommand, path);
+    lease = await Lease.start(options.spawnCommand, path);
     const watchdog = { pid: lease.pid, startTime: processFacts(lease.pid)?.startTime ?? null };
     writeJournal(path, { ...journal, watchdog });
-    return new RunGuard(path, { ...journal, watchdog }, lease, device);
+    return new RunGuard(path, { ...journal, watchdog }, lease, devices);
   } catch (error) {
+    await lease?.end(true);
+    for (const device of devices) await device.close();
     removeJournal(path);
-    rmSync(logPathOf(path), { force: true });
-    await device?.close();
     throw error;
   }
 }
 
 const knownOrNull = (watts: number): number | null => (Number.isNaN(watts) ? null : watts);
 
-async function firstJournal(options: GuardOptions, device: GpuDevice | null): Promise<Journal> {
-  const { runId, address } = options;
-  const controls = await device?.controls();
+async function firstJournal({ runId, addresses }: GuardOptions, devices: readonly GpuDevice[]): Promise<Journal> {
+  const boards: JournalBoard[] = [];
+  for (const [index, device] of devices.entries()) {
+    const { powerLimitW } = await device.controls();
+    const { uuid, synthetic } = device.identity;
+    boards.push({
+      address: pinned(addresses[index]!, device),
+      uuid,
+      synthetic,
+      powerLimitW: powerLimitW ?? knownOrNull(device.limits.defaultLimitW),
+    });
+  }
   return newJournal({
     runId,
     bootId: bootId(),
     runner: { pid: process.pid, startTime: processFacts(process.pid)?.startTime ?? null },
-    address: address && device ? pinned(address, device) : null,
-    board: device && {
-      uuid: device.identity.uuid,
-      synthetic: device.identity.synthetic,
-      powerLimitW: controls?.powerLimitW ?? knownOrNull(device.limits.defaultLimitW),
-    },
+    boards,
   });
 }

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { EnvironmentError, messageOf, RefusedError } from '../../core/index.ts';
-import { logPathOf } from './journal.ts';
+import { journalError, logPathOf } from './journal.ts';
 import { RUN_TAG } from './kill.ts';
 import { WATCHDOG_READY } from './watchdog.ts';
 
@@ -45,7 +45,7 @@ export class Lease {
   static async start(spawnCommand: readonly string[], journalPath: string): Promise<Lease> {
     const [program = '', ...args] = [...spawnCommand, '--journal', journalPath];
     const { [RUN_TAG]: _tag, ...env } = process.env;
-    const log = openSync(logPathOf(journalPath), 'a', 0o600);
+    const log = openLog(logPathOf(journalPath));
     const child = spawn(program, args, { detached: true, env, stdio: ['pipe', 'pipe', log] });
     closeSync(log);
     child.stdin!.on('error', () => {});
@@ -95,6 +95,14 @@ export class Lease {
   #onLine(line: string): void {
     const number = Number(/^ok (\d+)$/.exec(line)?.[1] ?? Number.NaN);
     this.#answers.get(number)?.();
+  }
+}
+
+function openLog(path: string): number {
+  try {
+    return openSync(path, 'a', 0o600);
+  } catch (cause) {
+    throw journalError(path, cause);
   }
 }
 

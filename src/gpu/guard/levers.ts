@@ -1,17 +1,16 @@
-// Puts the two levers back: clocks unlocked, the power limit as found; tried again, and read back.
+// Puts the two levers of one board back: clocks unlocked, the power limit as found; tried again, and read back.
 
 import { isBenchError, messageOf, sleep } from '../../core/index.ts';
 import type { GpuDevice } from '../device.ts';
-import type { Journal, RestoreReport } from './journal.ts';
+import type { BoardRestore, Journal, JournalBoard } from './journal.ts';
 
 const TRIES = 5;
 const TRY_EVERY_MS = 200;
 const LIMIT_TOLERANCE_W = 0.5;
 
-export type LeverReport = Pick<
-  RestoreReport,
-  'attempts' | 'smClock' | 'smClockReadBack' | 'powerLimit' | 'powerLimitReadBackW' | 'problems'
->;
+export interface LeverReport extends Omit<BoardRestore, 'uuid'> {
+  readonly problems: readonly string[];
+}
 
 const UNTOUCHED: LeverReport = {
   attempts: 0,
@@ -27,15 +26,12 @@ interface Wanted {
   readonly limitW: number | null;
 }
 
-function wantedOf(journal: Journal): Wanted {
-  const touched = (lever: string) => journal.changes.some((change) => change.lever === lever);
-  return {
-    unlock: touched('smClockMhz'),
-    limitW: touched('powerLimitW') ? (journal.board?.powerLimitW ?? null) : null,
-  };
+function wantedOf({ changes }: Pick<Journal, 'changes'>, { powerLimitW }: JournalBoard): Wanted {
+  const touched = (lever: string) => changes.some((change) => change.lever === lever);
+  return { unlock: touched('smClockMhz'), limitW: touched('powerLimitW') ? powerLimitW : null };
 }
 
-export const leversDone = (report: LeverReport): boolean =>
+export const leversDone = (report: Pick<BoardRestore, 'smClock' | 'powerLimit'>): boolean =>
   report.smClock !== 'failed' && report.powerLimit !== 'failed';
 
 /** Errors after which trying again is useless: the board itself is gone. */
@@ -45,11 +41,15 @@ const isLost = (error: unknown): boolean => isBenchError(error) && error.details
 const isVanished = (error: unknown): boolean => isBenchError(error) && error.code === 'simulated_gpu_missing';
 
 /**
- * Undoes every lever that the journal names, up to 5 times, 200 ms apart.
+ * Undoes every lever that the journal names on one of its boards, up to 5 times, 200 ms apart.
  * @param open gives the device anew for each try, since the connection may be what broke
  */
-export async function restoreLevers(journal: Journal, open: () => Promise<GpuDevice>): Promise<LeverReport> {
-  const wanted = wantedOf(journal);
+export async function restoreLevers(
+  journal: Pick<Journal, 'changes'>,
+  board: JournalBoard,
+  open: () => Promise<GpuDevice>,
+): Promise<LeverReport> {
+  const wanted = wantedOf(journal, board);
   if (!wanted.unlock && wanted.limitW === null) return UNTOUCHED;
   const problems: string[] = [];
   let report = UNTOUCHED;

@@ -1,7 +1,6 @@
 // Undoes what a journal on disk names, within the rights that the journal's owner has: never more.
 
-import { rmSync } from 'node:fs';
-import { logPathOf, type RestoreReport, removeJournal } from './journal.ts';
+import { type RestoreReport, removeJournal } from './journal.ts';
 import { restoreJournal } from './restore.ts';
 import { type FoundJournal, inspectJournals } from './stale.ts';
 
@@ -41,10 +40,10 @@ async function repair(found: FoundJournal): Promise<Repair> {
   if (journal === null) return as('failed', reason);
   if (state === 'earlier_boot') {
     removeJournal(path);
-    rmSync(logPathOf(path), { force: true });
     return as('repaired', `${reason}; the journal was removed`);
   }
-  const library = journal.address?.kind === 'nvml' ? journal.address.libraryPath : null;
+  const library =
+    journal.boards.map(({ address }) => (address.kind === 'nvml' ? address.libraryPath : null)).find(Boolean) ?? null;
   if (foreign && library !== null) {
     return as(
       'not_ours',
@@ -52,17 +51,20 @@ async function repair(found: FoundJournal): Promise<Repair> {
     );
   }
   const bounds = foreign ? { onlyUid: ownerUid } : {};
-  const report = await restoreJournal(path, { by: 'command', reason, device: null, ...bounds });
+  const report = await restoreJournal(path, { by: 'command', reason, devices: [], ...bounds });
   if (report === null) return as('repaired', 'it went away meanwhile');
   return report.ok ? as('repaired', repairText(report), report) : as('failed', failureText(report), report);
 }
 
-function repairText({ smClock, powerLimit, powerLimitReadBackW, killed }: RestoreReport): string {
-  return [
-    ...(smClock === 'reset' ? ['the clocks were unlocked'] : []),
-    ...(powerLimit === 'restored' ? [`the power limit is ${powerLimitReadBackW ?? 'as found'} W again`] : []),
-    `processes killed: ${killed.join(', ') || 'none'}`,
-  ].join('; ');
+function repairText({ boards, killed }: RestoreReport): string {
+  const done = boards.flatMap(({ uuid, smClock, powerLimit, powerLimitReadBackW }) => {
+    const on = boards.length > 1 ? `${uuid}: ` : '';
+    return [
+      ...(smClock === 'reset' ? [`${on}the clocks were unlocked`] : []),
+      ...(powerLimit === 'restored' ? [`${on}the power limit is ${powerLimitReadBackW ?? 'as found'} W again`] : []),
+    ];
+  });
+  return [...done, `processes killed: ${killed.join(', ') || 'none'}`].join('; ');
 }
 
 function failureText({ problems, survivors }: RestoreReport): string {

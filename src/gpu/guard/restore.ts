@@ -3,17 +3,17 @@
 import { messageOf } from '../../core/index.ts';
 import type { GpuDevice } from '../device.ts';
 import { openGpu } from '../open.ts';
-import { type Journal, type RestoreReport, readJournal, writeJournal } from './journal.ts';
+import { type Journal, type JournalBoard, type RestoreReport, readJournal, writeJournal } from './journal.ts';
 import { type KillReport, killEngine } from './kill.ts';
-import { leversDone, restoreLevers } from './levers.ts';
+import { type LeverReport, leversDone, restoreLevers } from './levers.ts';
 
 const NOBODY: KillReport = { killed: [], survivors: [] };
 
 export interface RestoreRequest {
   readonly by: RestoreReport['by'];
   readonly reason: string;
-  /** A device that is open already; it is left open. Null: opened and closed here when it is needed. */
-  readonly device: GpuDevice | null;
+  /** Devices that are open already, in the order of the journal's boards; left open. Empty: opened and closed here. */
+  readonly devices: readonly GpuDevice[];
   /** Set for another user's journal: only that user's processes are killed. */
   readonly onlyUid?: number;
 }
@@ -25,25 +25,39 @@ export async function restoreAll(journal: Journal, request: RestoreRequest): Pro
     journal.engine === null
       ? NOBODY
       : await killEngine(journal.engine, journal.runId, { spare, onlyUid: request.onlyUid ?? null });
-  return reportOf(request, kills, await withDevice(journal, request.device));
+  return restoreBoards(journal, request, kills);
 }
 
 /** The levers alone, for the runner between two launches. */
-export async function restoreOnlyLevers(journal: Journal, request: RestoreRequest): Promise<RestoreReport> {
-  return reportOf(request, NOBODY, await withDevice(journal, request.device));
+export function restoreOnlyLevers(journal: Journal, request: RestoreRequest): Promise<RestoreReport> {
+  return restoreBoards(journal, request, NOBODY);
 }
 
-function reportOf(
-  request: RestoreRequest,
+/** Every board is tried, whatever becomes of the others. */
+async function restoreBoards(
+  journal: Journal,
+  { by, reason, devices }: RestoreRequest,
   kills: KillReport,
-  levers: Awaited<ReturnType<typeof restoreLevers>>,
-): RestoreReport {
-  const { by, reason } = request;
-  return { ok: leversDone(levers) && kills.survivors.length === 0, by, reason, ...levers, ...kills };
+): Promise<RestoreReport> {
+  const reports = await Promise.all(
+    journal.boards.map((board, index) => restoreBoard(journal, board, devices[index] ?? null)),
+  );
+  const several = reports.length > 1;
+  const problems = reports.flatMap((report, index) =>
+    report.problems.map((problem) => (several ? `board ${journal.boards[index]!.uuid}: ${problem}` : problem)),
+  );
+  return {
+    ok: reports.every(leversDone) && kills.survivors.length === 0,
+    by,
+    reason,
+    boards: reports.map(({ problems: _, ...report }, index) => ({ uuid: journal.boards[index]!.uuid, ...report })),
+    ...kills,
+    problems,
+  };
 }
 
 /** The first try uses the device at hand; later ones open their own, in case the connection is what broke. */
-async function withDevice(journal: Journal, given: GpuDevice | null): ReturnType<typeof restoreLevers> {
+async function restoreBoard(journal: Journal, board: JournalBoard, given: GpuDevice | null): Promise<LeverReport> {
   const opened: GpuDevice[] = [];
   let first = given;
   const open = async () => {
@@ -52,13 +66,12 @@ async function withDevice(journal: Journal, given: GpuDevice | null): ReturnType
       first = null;
       return device;
     }
-    if (!journal.address) throw new Error('the journal names a change but no GPU');
-    const device = await openGpu(journal.address);
+    const device = await openGpu(board.address);
     opened.push(device);
     return device;
   };
   try {
-    return await restoreLevers(journal, open);
+    return await restoreLevers(journal, board, open);
   } finally {
     await Promise.allSettled(opened.map((device) => device.close()));
   }

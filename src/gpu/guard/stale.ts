@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../core/index.ts';
 import type { GpuAddress } from '../device.ts';
-import { isJournalName, isOpen, type Journal, readJournal } from './journal.ts';
+import { isJournalName, isOpen, type Journal, type JournalBoard, readJournal } from './journal.ts';
 import { bootId, isSameProcess } from './proc.ts';
 
 /**
@@ -44,18 +44,32 @@ export function findRefusingJournal(own: string, others: readonly string[]): Sta
   return findStaleJournal(own) ?? inspectJournals(others).find(touchesRealBoard) ?? null;
 }
 
-/** A living run on the same board, or null: two runs would change each other's settings and put back the wrong ones. */
-export function findRunOnBoard(folders: readonly string[], address: GpuAddress, uuid: string): FoundJournal | null {
-  const isSame = ({ address: its, board }: Journal): boolean =>
+/**
+ * A living run on the same board, whichever of its boards that is, or null: two runs would change each other's settings
+ * and put back the wrong ones.
+ * @param ownRunId a run that does not count
+ */
+export function findRunOnBoard(
+  folders: readonly string[],
+  address: GpuAddress,
+  uuid: string,
+  ownRunId: string | null = null,
+): FoundJournal | null {
+  const isSame = (its: JournalBoard): boolean =>
     address.kind === 'simulated'
-      ? its?.kind === 'simulated' && its.socketPath === address.socketPath
-      : its?.kind === 'nvml' && board?.uuid === uuid;
-  const busy = ({ state, journal }: FoundJournal) => state === 'in_use' && journal !== null && isSame(journal);
+      ? its.address.kind === 'simulated' && its.address.socketPath === address.socketPath
+      : its.address.kind === 'nvml' && its.uuid === uuid;
+  const busy = ({ state, journal }: FoundJournal) =>
+    state === 'in_use' && journal !== null && journal.runId !== ownRunId && journal.boards.some(isSame);
   return inspectJournals(folders).find(busy) ?? null;
 }
 
 const touchesRealBoard = ({ state, journal }: FoundJournal): boolean =>
-  state === 'stale' && journal?.address?.kind === 'nvml' && journal.changes.length > 0;
+  state === 'stale' && journal !== null && namesRealLever(journal);
+
+/** True when something of a board behind NVML may still be in force. */
+export const namesRealLever = ({ boards, changes }: Journal): boolean =>
+  changes.length > 0 && boards.some(({ address }) => address.kind === 'nvml');
 
 function journalNames(folder: string): string[] {
   try {
@@ -95,7 +109,8 @@ function stateOf(journal: Journal): Pick<FoundJournal, 'state' | 'reason'> {
 }
 
 function leftBy(journal: Journal): string {
-  const levers = journal.changes.map(({ lever, value }) => `${lever} = ${value}`);
+  const on = journal.boards.length > 1 ? ` on ${journal.boards.length} boards` : '';
+  const levers = journal.changes.map(({ lever, value }) => `${lever} = ${value}${on}`);
   const engine = journal.engine === null ? [] : ['an engine process'];
   return [...levers, ...engine].join(', ');
 }

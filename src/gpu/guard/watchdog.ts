@@ -4,7 +4,7 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { ConfigError, isBenchError, messageOf } from '../../core/index.ts';
 import type { GpuDevice } from '../device.ts';
-import { openGpu } from '../open.ts';
+import { openGpus } from '../open.ts';
 import { isOpen, type Journal, logPathOf, readJournal } from './journal.ts';
 import { restoreAndMark } from './restore.ts';
 
@@ -21,7 +21,7 @@ export interface WatchdogOptions {
 class Watchdog {
   readonly #path: string;
   #journal: Journal;
-  #device: GpuDevice | null = null;
+  #devices: readonly GpuDevice[] = [];
   #silentTicks = 0;
   #closed = false;
 
@@ -30,9 +30,9 @@ class Watchdog {
     this.#journal = journal;
   }
 
-  /** An open session keeps the driver from unloading, which would drop a power limit behind our back. */
+  /** Open sessions keep the driver from unloading, which would drop power limits behind our back. */
   async start(): Promise<void> {
-    if (this.#journal.address) this.#device = await openGpu(this.#journal.address);
+    this.#devices = await openGpus(this.#journal.boards.map(({ address }) => address));
     this.log(`watching run ${this.#journal.runId}, pid ${process.pid}`);
     say(WATCHDOG_READY);
   }
@@ -77,14 +77,27 @@ class Watchdog {
   async finish(reason: string): Promise<void> {
     if (!this.#closed) this.#refresh();
     if (this.#closed || !isOpen(this.#journal)) {
-      rmSync(logPathOf(this.#path), { force: true });
-      if (!this.#closed) rmSync(this.#path, { force: true });
+      this.#removeFiles();
     } else {
       this.log(`${reason}: restoring`);
-      const report = await restoreAndMark(this.#path, this.#journal, { by: 'watchdog', reason, device: this.#device });
+      const report = await restoreAndMark(this.#path, this.#journal, {
+        by: 'watchdog',
+        reason,
+        devices: this.#devices,
+      });
       this.log(`${report.ok ? 'restored' : 'NOT RESTORED, run `tokbench restore`'}: ${JSON.stringify(report)}`);
     }
-    await this.#device?.close();
+    for (const device of this.#devices) await device.close();
+  }
+
+  /** The runner removes the journal itself when it closes. */
+  #removeFiles(): void {
+    try {
+      rmSync(logPathOf(this.#path), { force: true });
+      if (!this.#closed) rmSync(this.#path, { force: true });
+    } catch (error) {
+      this.log(`cannot be removed: ${messageOf(error)}`);
+    }
   }
 
   log(text: string): void {

@@ -1,7 +1,15 @@
-// Asks every board behind NVML what it allows. Nothing is changed: setters are called only with the value in force.
+// Asks every board behind NVML what it allows. Reads only, unless asked to call the setter of the limit with the value in force.
 
 import { isBenchError } from '../../core/index.ts';
-import { answer, type BoardProbe, codeOf, type ProbeAnswer, type ProbeReport, verdictsOf } from '../probe.ts';
+import {
+  answer,
+  type BoardProbe,
+  codeOf,
+  OWN_LIMIT_AGAIN,
+  type ProbeAnswer,
+  type ProbeReport,
+  verdictsOf,
+} from '../probe.ts';
 import { NVML_SUCCESS, nvmlName } from './codes.ts';
 import { openFaultEvents } from './events.ts';
 import { CLOCK, cudaIndexOf, limitsOf, noBoard, pciBusId, totalMemoryBytes, visibleBoards } from './identity.ts';
@@ -36,19 +44,19 @@ const APPLICATION_DEFAULT = 2;
 const SHUTDOWN = 0;
 const SLOWDOWN = 1;
 const APPLICATION_CLOCKS = 0;
-const PERMISSION = 'clocks and limits may be changed';
 const FIELDS: readonly (readonly [number, string, Group])[] = [
   [83, 'energy field', 'energy'],
   [186, 'instantaneous power', 'energy'],
   [185, 'average power', 'energy'],
   [192, 'requested limit field', 'limits'],
   [190, 'enforced limit field', 'limits'],
+  [74, 'time under the power limit', 'limits'],
 ];
 
 export interface ProbeOptions {
   /** Null looks at the environment, then at the system's library. */
   readonly libraryPath: string | null;
-  /** Also set a real board's power limit to the value that it has, to learn whether that is allowed. */
+  /** Also set each board's power limit to the value that it has, to learn whether that is allowed. */
   readonly askPermission: boolean;
 }
 
@@ -69,7 +77,7 @@ export function probeNvml({ libraryPath, askPermission }: ProbeOptions): ProbeRe
         ? null
         : `${Math.floor(cuda.value / 1000)}.${Math.floor((cuda.value % 1000) / 10)}`,
       missingFunctions: NVML_FUNCTIONS.filter((name) => !library.has(name)),
-      boards: boards.map((board) => probeBoard(session, board, askPermission || !library.isSystem)),
+      boards: boards.map((board) => probeBoard(session, board, askPermission)),
     };
   } finally {
     session.close();
@@ -87,7 +95,7 @@ function probeBoard(session: NvmlSession, board: NvmlHandle, askPermission: bool
       uuid: '',
       synthetic: !session.library.isSystem,
       answers,
-      verdicts: verdictsOf(answers),
+      verdicts: verdictsOf(answers, placeHere()),
     };
   }
 }
@@ -110,7 +118,7 @@ function answersOf(session: NvmlSession, board: NvmlHandle, askPermission: boole
     uuid: session.text('nvmlDeviceGetUUID', board),
     synthetic: !session.library.isSystem,
     answers,
-    verdicts: verdictsOf(answers),
+    verdicts: verdictsOf(answers, placeHere()),
   };
 }
 
@@ -264,9 +272,9 @@ class Questions {
   /** The limit is set to the value that was read just before: a board that allows it is left as it was. */
   #ownLimitAgain(): ProbeAnswer {
     const limit = this.#session.askU32('nvmlDeviceGetPowerManagementLimit', this.#board);
-    if (limit.code !== NVML_SUCCESS) return answer('permission', PERMISSION, nvmlName(limit.code), null);
+    if (limit.code !== NVML_SUCCESS) return answer('permission', OWN_LIMIT_AGAIN, nvmlName(limit.code), null);
     const code = this.#session.ask('nvmlDeviceSetPowerManagementLimit', this.#board, limit.value);
-    return answer('permission', PERMISSION, nvmlName(code), true);
+    return answer('permission', OWN_LIMIT_AGAIN, nvmlName(code), true);
   }
 
   #u32(group: Group, name: string, call: NvmlFunction, unit: string | null = null, ...args: number[]): ProbeAnswer {
@@ -311,7 +319,7 @@ class Questions {
     const code = this.#session.ask('nvmlDeviceGetFieldValues', this.#board, wanted.length, request);
     return wanted.map(([id, name], index) => {
       const field = code === NVML_SUCCESS ? fieldAnswer(request, index) : { code, value: Number.NaN };
-      return answer(group, name, nvmlName(field.code), field.value, id === 83 ? 'mJ' : 'mW');
+      return answer(group, name, nvmlName(field.code), field.value, id === 83 ? 'mJ' : id === 74 ? 'ns' : 'mW');
     });
   }
 }

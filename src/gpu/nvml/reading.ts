@@ -12,6 +12,8 @@ import { fieldAnswer, fieldRequest, STRUCT_BYTES } from './structs.ts';
 /** Field ids that no driver has renumbered: instantaneous power, and its 1 s average. */
 const POWER_INSTANT = 186;
 const POWER_AVERAGE = 185;
+/** Time held down by the power limit, ns (NVML_FI_DEV_PERF_POLICY_POWER); a number that no driver has changed. */
+const POWER_VIOLATION = 74;
 const GPU_TEMPERATURE_SENSOR = 0;
 /** Clock id of nvmlDeviceGetClock. */
 const APPLICATION_TARGET = 1;
@@ -23,6 +25,7 @@ export class NvmlReader {
   readonly #session: NvmlSession;
   readonly #board: NvmlHandle;
   readonly #power = fieldRequest([POWER_INSTANT, POWER_AVERAGE]);
+  readonly #violation = fieldRequest([POWER_VIOLATION]);
   readonly #utilization = Buffer.alloc(STRUCT_BYTES.nvmlUtilization_t);
 
   /** Drivers without the two fields have one figure, which is a mean or not by the board's architecture. */
@@ -73,6 +76,7 @@ export class NvmlReader {
     sample.persistence = this.#u32('nvmlDeviceGetPersistenceMode');
     sample.reasons = this.#reasons();
     sample.utilizationPct = this.#utilizationPct();
+    sample.powerViolationNs = this.#powerViolationNs();
   }
 
   /** Older drivers have a call of its own for it. */
@@ -94,6 +98,12 @@ export class NvmlReader {
     const code = this.#session.call('nvmlDeviceGetUtilizationRates', this.#board, this.#utilization);
     const value = code === NVML_SUCCESS ? this.#utilization.readUInt32LE(0) : Number.NaN;
     return this.#value('nvmlDeviceGetUtilizationRates', { code, value });
+  }
+
+  #powerViolationNs(): number {
+    const code = this.#session.call('nvmlDeviceGetFieldValues', this.#board, 1, this.#violation);
+    const reading = code === NVML_SUCCESS ? fieldAnswer(this.#violation, 0) : { code, value: Number.NaN };
+    return this.#value(`field ${POWER_VIOLATION}`, reading);
   }
 
   #u32(name: NvmlFunction, ...args: readonly number[]): number {

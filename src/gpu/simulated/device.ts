@@ -32,6 +32,7 @@ const SLOW_FIELDS = {
   applicationMemMhz: 'app_mem_mhz',
   boostMaxMhz: 'boost_max_mhz',
   persistence: 'persistence',
+  powerViolationNs: 'power_violation_ns',
 } as const;
 
 const numberOf = (fields: SimFields, name: string): number => {

@@ -23,7 +23,8 @@ interface Series {
 
 function seriesOf(view: CellView): Series[] {
   const trace = view.gpu!;
-  const { requestedCapW, enforcedLimitW, targetLockMhz } = view.cell.control;
+  const { requestedCapW, boards, targetLockMhz } = view.cell.control;
+  const enforcedLimitW = boards[0]?.enforcedLimitW ?? null;
   const cap =
     requestedCapW === null || enforcedLimitW === null
       ? null

@@ -1,7 +1,13 @@
 // Everything that one cell's file says in numbers: its own section of the report.
 
 import { energyScope, otherScopeLines } from '../../analysis/energy-words.ts';
-import { type CapBinding, type LatencySummary, offerText } from '../../core/index.ts';
+import {
+  type BoardControl,
+  type BoardEvidence,
+  type CapBinding,
+  type LatencySummary,
+  offerText,
+} from '../../core/index.ts';
 import { count, duration, NOT_DEFINED, number, percent, setting, withBound, withUnit } from '../format.ts';
 import type { CellView } from '../model.ts';
 import { energyAbsent, energyPerToken } from '../words.ts';
@@ -119,7 +125,9 @@ function energyPairs(view: CellView): Pair[] {
 }
 
 function controlPairs(view: CellView): Pair[] {
-  const { requestedLockMhz, targetLockMhz, requestedCapW, enforcedLimitW, defaultLimitW } = view.cell.control;
+  const { requestedLockMhz, targetLockMhz, requestedCapW, boards } = view.cell.control;
+  const ofEach = (pick: (board: BoardControl) => number | null, otherwise: string) =>
+    [...new Set(boards.map((board) => withUnit(pick(board), 'W', 4, otherwise)))].join(' and ') || otherwise;
   const lock =
     requestedLockMhz === null
       ? 'none'
@@ -127,18 +135,24 @@ function controlPairs(view: CellView): Pair[] {
   const cap =
     requestedCapW === null
       ? 'none'
-      : `${setting(requestedCapW)} W asked, ${withUnit(enforcedLimitW, 'W', 4, 'nothing')} read back`;
+      : `${setting(requestedCapW)} W asked, ${ofEach(({ enforcedLimitW }) => enforcedLimitW, 'nothing')} read back`;
+  const limitKnown = boards.some(({ defaultLimitW }) => defaultLimitW !== null);
   return [
     ['clock lock', lock],
-    ['power cap', defaultLimitW === null ? cap : `${cap} (default limit ${withUnit(defaultLimitW, 'W', 4)})`],
+    ['power cap', limitKnown ? `${cap} (default limit ${ofEach((board) => board.defaultLimitW, 'unknown')})` : cap],
   ];
 }
 
 /** What the samples say of clocks, reasons and limits inside the window. */
 function boardPairs(view: CellView): Pair[] {
-  const { board } = view.cell;
-  if (board === null) return [];
-  const { busySmClock: clock, busySamples, reasonShares, capBinding, enforcedLimitW: limit } = board;
+  const { boards } = view.cell;
+  return boards.flatMap((board, number) =>
+    pairsOfBoard(board).map(([what, value]): Pair => [boards.length === 1 ? what : `board ${number}: ${what}`, value]),
+  );
+}
+
+function pairsOfBoard(board: BoardEvidence): Pair[] {
+  const { busySmClock: clock, busySamples, reasonShares, capBinding, capTimeShare, enforcedLimitW: limit } = board;
   const reasons = Object.entries(reasonShares).map(([name, share]) => `${name} ${percent(share)}`);
   return [
     [
@@ -152,6 +166,7 @@ function boardPairs(view: CellView): Pair[] {
       'power limit held the clock down',
       `${bound(capBinding.prefill)} with a request waiting for its first token, ${bound(capBinding.decode)} with tokens alone`,
     ],
+    ['time under the power limit, by the board’s counter', capTimeShare === null ? NOT_DEFINED : percent(capTimeShare)],
     [
       'enforced limit',
       limit === null

@@ -321,15 +321,19 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
       requestedLockMhz: lock,
       targetLockMhz: lock,
       requestedCapW: null,
-      enforcedLimitW: 350,
-      defaultLimitW: 350,
-      defaults: {
-        enforcedLimitW: 350,
-        applicationSmMhz: 2520,
-        applicationMemMhz: 9001,
-        boostMaxMhz: 2520,
-        persistence: 1,
-      },
+      boards: [
+        {
+          enforcedLimitW: 350,
+          defaultLimitW: 350,
+          defaults: {
+            enforcedLimitW: 350,
+            applicationSmMhz: 2520,
+            applicationMemMhz: 9001,
+            boostMaxMhz: 2520,
+            persistence: 1,
+          },
+        },
+      ],
     },
     gpu: {
       kind: options.gpu,
@@ -355,24 +359,27 @@ export function cell(given: CellOptions = {}): { file: CellFile; requests: Reque
             maxGapNs: 4e7,
             coverage: 0.999,
           },
-    board:
+    boards:
       options.gpu === 'none'
-        ? null
-        : {
-            samples: 300,
-            busySamples: 290,
-            busySmClock: {
-              minMhz: options.clockMhz,
-              p5Mhz: options.clockMhz,
-              p50Mhz: options.clockMhz,
-              p95Mhz: options.clockMhz,
-              maxMhz: options.clockMhz,
-              meanMhz: options.clockMhz,
+        ? []
+        : [
+            {
+              samples: 300,
+              busySamples: 290,
+              busySmClock: {
+                minMhz: options.clockMhz,
+                p5Mhz: options.clockMhz,
+                p50Mhz: options.clockMhz,
+                p95Mhz: options.clockMhz,
+                maxMhz: options.clockMhz,
+                meanMhz: options.clockMhz,
+              },
+              reasonShares: {},
+              capBinding: { prefill: { samples: 40, bindingShare: 0 }, decode: { samples: 260, bindingShare: 0 } },
+              capTimeShare: 0.25,
+              enforcedLimitW: { start: 350, end: 350, min: 350, max: 350 },
             },
-            reasonShares: {},
-            capBinding: { prefill: { samples: 40, bindingShare: 0 }, decode: { samples: 260, bindingShare: 0 } },
-            enforcedLimitW: { start: 350, end: 350, min: 350, max: 350 },
-          },
+          ],
     rules: [...rulesOf(options.gpu), ...options.rules],
     valid: options.valid,
   };
@@ -408,6 +415,7 @@ function gpuRows({ powerW, clockMhz }: Required<CellOptions>): GpuSampleTable {
       boostMaxMhz: 2520,
       persistence: 1,
       board: 0,
+      powerViolationNs: 0,
     });
   }
   return gpuSampleTable(samples);

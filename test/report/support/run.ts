@@ -60,15 +60,19 @@ export function launch(key: LaunchKey, changes: Partial<LaunchFile> = {}): Launc
       requestedLockMhz: null,
       targetLockMhz: null,
       requestedCapW: null,
-      enforcedLimitW: 350,
-      defaultLimitW: 350,
-      defaults: {
-        enforcedLimitW: 350,
-        applicationSmMhz: 2520,
-        applicationMemMhz: 9001,
-        boostMaxMhz: 2520,
-        persistence: 1,
-      },
+      boards: [
+        {
+          enforcedLimitW: 350,
+          defaultLimitW: 350,
+          defaults: {
+            enforcedLimitW: 350,
+            applicationSmMhz: 2520,
+            applicationMemMhz: 9001,
+            boostMaxMhz: 2520,
+            persistence: 1,
+          },
+        },
+      ],
     },
     phases: [
       { name: 'start', startNs: 1 * S, endNs: 4 * S },

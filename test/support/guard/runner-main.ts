@@ -1,6 +1,6 @@
 // A stand-in for the runner: takes a lock and a cap, starts an "engine" of two processes, says so, and waits to be killed.
 //
-// argv: JSON of { runId, journalDir, address, silent }. Prints one JSON line { pgid, child } when everything is in force.
+// argv: JSON of { runId, journalDir, addresses }. Prints one JSON line { pgid, child } when everything is in force.
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { processFacts } from '../../../src/gpu/guard/proc.ts';
 interface Task {
   readonly runId: string;
   readonly journalDir: string;
-  readonly address: GpuAddress | null;
+  readonly addresses: readonly GpuAddress[];
 }
 
 const task = JSON.parse(process.argv[2]!) as Task;
@@ -36,7 +36,7 @@ await guard.noteEngine({ pgid: engine.pid!, startTime: processFacts(engine.pid!)
 const [child] = await new Promise<string[]>((resolve) => {
   createInterface({ input: engine.stdout! }).once('line', (line) => resolve([line]));
 });
-if (task.address) {
+if (task.addresses.length > 0) {
   await guard.lock(1400);
   await guard.cap(250);
 }
