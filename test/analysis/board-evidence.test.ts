@@ -49,6 +49,16 @@ describe('what the samples of a window say about the board', () => {
     expect(board?.enforcedLimitW).toEqual({ start: 350, end: 300, min: 200, max: 350 });
   });
 
+  test('the time under the power limit is the counter between the first and the last sample that tell it', () => {
+    const slow = (atNs: number) => atNs % (100 * 1e6) === 0;
+    const counted = (s: { atNs: number }) => ({ powerViolationNs: slow(s.atNs) ? 5e9 + s.atNs / 4 : Number.NaN });
+    expect(boards({ samples: counted })[0]?.capTimeShare).toBeCloseTo(0.25, 12);
+    expect(boards({ samples: () => ({ powerViolationNs: Number.NaN }) })[0]?.capTimeShare).toBeNull();
+    const fallen = (s: { atNs: number }) => ({ powerViolationNs: s.atNs < 50 * S ? 9e9 : 1e9 });
+    expect(boards({ samples: fallen })[0]?.capTimeShare).toBeNull();
+    expect(boards({ samples: (s) => ({ powerViolationNs: 1.001 * s.atNs }) })[0]?.capTimeShare).toBe(1);
+  });
+
   test('without samples there is none', () => {
     expect(boards({ samples: 'none' })).toEqual([]);
   });

@@ -2,12 +2,24 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { counterSeries } from '../../src/analysis/counter.ts';
 import { energyOfWindow } from '../../src/analysis/energy-window.ts';
-import { gpuWindow, gpuWindows, totalEnergy, windowEnergy } from '../../src/analysis/gpu-window.ts';
+import { energyForbiddenBy, gpuWindow, gpuWindows, totalEnergy, windowEnergy } from '../../src/analysis/gpu-window.ts';
 import { energyAboveIdle, idlePower } from '../../src/analysis/idle.ts';
-import { gpuSampleTable } from '../../src/core/index.ts';
+import { type CounterFacts, gpuSampleTable } from '../../src/core/index.ts';
 import { goodSamples, gpuSample, MS, S } from './support.ts';
 
 const MAX_POWER_W = 437.5;
+
+test('a board that left no sample leaves no energy, instead of the energy of the others', () => {
+  const window = { startNs: 10 * S, endNs: 110 * S };
+  const spec = { kind: 'nvml', samplePeriodNs: 20 * MS, maxPowerW: MAX_POWER_W } as const;
+  const counter = { boards: 2, latencyNs: 0, cacheNs: 0, maxGapNs: S } as CounterFacts;
+  expect(totalEnergy(gpuWindows(goodSamples(), window, spec))?.boards).toBe(1);
+  const two = gpuWindows(goodSamples(), window, { ...spec, counter });
+  expect(two).toHaveLength(2);
+  expect(totalEnergy(two)).toBeNull();
+  expect(energyForbiddenBy(two)).toBe('sampler_died');
+  expect(idlePower(goodSamples(), window, MAX_POWER_W, counter)).toMatchObject({ meanW: null });
+});
 
 /** A board whose power changes at given instants, as its counter shows it to a sampler. */
 interface Board {

@@ -145,6 +145,28 @@ test('a list that fails before the window has ended is no evidence for the rest 
   });
 });
 
+describe('several boards', () => {
+  test('a stranger or a fault on the second one counts, and its number is named', () => {
+    const cell = judged(
+      {},
+      { ...watched(SERVER, SERVER, seen(1234, 'other', GIB)), ecc: { first: 0, last: 1, code: null } },
+    );
+    expect(hits(cell)).toEqual(['V22', 'V23']);
+    expect(ruleOf(cell, 'V22')).toMatchObject({ code: 'foreign_process', evidence: { board: 1 } });
+    expect(ruleOf(cell, 'V22').text).toMatch(/^board 1: .*1234/);
+    expect(ruleOf(cell, 'V23')).toMatchObject({ act: 'L', evidence: { board: 1 } });
+  });
+
+  test('the same server on both is alone on both', () => {
+    expect(ruleOf(judged({}, {}), 'V22').status).toBe('pass');
+  });
+
+  test('a watch that saw fewer boards than were sampled is no evidence', () => {
+    const cell = assess({ samples: (s) => ({ board: (s.atNs / 20e6) % 2 === 0 ? 0 : 1 }) });
+    expect(ruleOf(cell, 'V22').code).toBe('no_evidence');
+  });
+});
+
 describe('a fault of the board', () => {
   const faults = (change: Partial<BoardSurroundings['faults']>) => ({ ...quiet.faults, ...change });
 

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ClockLockSpec } from '../../src/core/index.ts';
 import { lockByRights, planControls, probeControl, refuseImpossibleArms } from '../../src/gpu/control.ts';
 import type { GpuDevice, GpuLimits } from '../../src/gpu/device.ts';
 import { placeHere } from '../../src/gpu/nvml/place.ts';
@@ -57,6 +58,24 @@ describe('planned controls', () => {
     expect(() => planControls({ ...arm, powerCapW }, boards)).toThrow(
       expect.objectContaining({ code: 'control_level', message: expect.stringMatching(/lock70.*350 W/) }),
     );
+  });
+
+  test('several boards are set alike or not at all', () => {
+    const other = { limits: { ...limits, maxSmClockMhz: 1410, supportedSmClocksMhz: [1410, 1395, 975] } };
+    const lock = (spec: ClockLockSpec) => planControls({ ...arm, lockSmClock: spec }, [{ limits }, other]);
+    expect(lock({ mhz: 1400 }).lockMhz).toBe(1395);
+    expect(() => lock({ fraction: 0.7 })).toThrow(
+      expect.objectContaining({
+        code: 'control_boards_differ',
+        exitCode: 3,
+        message: expect.stringMatching(/board 0: 1380 MHz, board 1: 975 MHz/),
+      }),
+    );
+    expect(() => lock({ mhz: 1500 })).toThrow(
+      expect.objectContaining({ code: 'control_level', message: expect.stringMatching(/board 1 takes 975 to 1410/) }),
+    );
+    const small = { limits: { ...limits, defaultLimitW: 200 } };
+    expect(() => planControls({ ...arm, powerCapW: 250 }, [{ limits }, small])).toThrow(/board 1 takes 100 W up to/);
   });
 
   test('a board that tells no clocks refuses every lock', () => {
@@ -124,6 +143,43 @@ describe('whether the levers may be used', () => {
     const { lock, cap } = await probeControl(device);
     expect(cap).toMatchObject({ may: 'no', why: expect.stringMatching(/NOT_SUPPORTED/) });
     expect(lock).toEqual(lockByRights(placeHere()));
+  });
+
+  test.each(doors)('what was not tried is told for a warning, of a board without a limit alone (%s)', async (door) => {
+    const device = await open(door);
+    expect(await refuseImpossibleArms(arms.slice(0, 1), [device])).toEqual([]);
+    await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 3 });
+    if (placeHere().hasSysAdmin === false) return;
+    expect(await refuseImpossibleArms(arms.slice(0, 1), [device])).toEqual([
+      expect.stringMatching(/^this board: .*no power limit to try with.*a lock itself was not tried/),
+    ]);
+  });
+
+  test('the rights of a process refuse a lock where they are missing, and promise it nowhere', () => {
+    expect(lockByRights({ hasSysAdmin: false })).toMatchObject({ may: 'no' });
+    expect(lockByRights({ hasSysAdmin: true })).toMatchObject({
+      may: 'likely',
+      why: expect.stringMatching(/not tried/),
+    });
+    expect(lockByRights({ hasSysAdmin: null })).toMatchObject({
+      may: 'likely',
+      why: expect.stringMatching(/cannot be read/),
+    });
+  });
+
+  test('of several boards the one that refuses is named', async () => {
+    const second = await startTestGpu(1);
+    try {
+      const devices = [await open('simulated'), await openGpu({ kind: 'simulated', socketPath: second.socketPath })];
+      await second.send('fault', { name: 'deny', verb: 'set_limit', code: 4 });
+      await expect(refuseImpossibleArms(arms, devices)).rejects.toMatchObject({
+        code: 'control_not_permitted',
+        message: expect.stringMatching(/'lock70' locks the clock on board 1: .*'cap200' caps the power on board 1: /),
+      });
+      await devices[1]!.close();
+    } finally {
+      await second.stop();
+    }
   });
 
   test('a lost board is an error, not an answer', async () => {

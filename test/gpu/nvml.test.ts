@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import koffi from 'koffi';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { sleep } from '../../src/core/index.ts';
 import type { GpuAddress, GpuDevice } from '../../src/gpu/device.ts';
 import { STRUCT_BYTES } from '../../src/gpu/nvml/structs.ts';
 import { openGpu } from '../../src/gpu/open.ts';
+import { connectSim } from '../../src/gpu/simulated/client.ts';
 import { openSimulatedGpu } from '../../src/gpu/simulated/device.ts';
 import { startTestGpu, type TestGpu } from '../support/gpu-process.ts';
 import { buildNvmlStub } from '../support/nvml-stub/build.ts';
@@ -115,6 +117,24 @@ describe.skipIf(stub.path === null)('NVML through the C stand-in', () => {
     expect(sample.callNs).toBeGreaterThan(0);
     expect(sample.atNs).toBeGreaterThanOrEqual(sample.callNs);
     expect(device!.readErrors.size).toBe(0);
+  });
+
+  test('the time under the power limit is field 74, in ns', async () => {
+    const engine = await connectSim(gpu.socketPath);
+    try {
+      await gpu.send('set_limit', { mw: 150_000 });
+      await engine.request('load', { activity: 1, mem_util: 0.35 });
+      const board = await open();
+      const first = await board.read(0n);
+      await sleep(300);
+      const last = await board.read(0n);
+      const share = (last.powerViolationNs - first.powerViolationNs) / (last.atNs - first.atNs);
+      expect(share).toBeGreaterThan(0.9);
+      expect(share).toBeLessThan(1.1);
+    } finally {
+      await engine.close();
+      await gpu.send('set_limit', { mw: 350_000 });
+    }
   });
 
   test('a fast reading leaves the slow fields out', async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => gpu.stop());
 beforeEach(async () => {
-  at = scene(experimentText());
+  at = scene(`${experimentText()}crosscheck: { command: ./vllm, tokenizer: ./model, numPrompts: 4 }\n`);
   const state = join(at.folder, 'state');
   mkdirSync(state);
   journal = join(state, 'guard-killed.json');
@@ -59,13 +59,28 @@ test('whatever would touch the board refuses and names the journal', { timeout: 
     ['run', at.config, '--out', at.dir, ...QUICK],
     ['load', ...SERVER, '--gpu', 'nvml', '--out', at.dir],
     ['demo', '--out', at.dir],
+    ['crosscheck', at.config, '--out', at.dir],
+    ['probe', '--ask-permission', '--socket', gpu.socketPath],
+    ['probe', '--ask-permission'],
   ]) {
-    const { code, stderr } = await said(args);
+    const { code, stderr } = await said(args, { TOKBENCH_NVML_LIBRARY: stub.path ?? '/no/library' });
     expect(code, stderr).toBe(3);
     expect(stderr).toContain('stale_journal');
     expect(stderr).toContain(journal);
     expect(stderr).toContain('tokbench restore');
   }
+  expect(await gpu.send('state')).toMatchObject({ locked_max_mhz: '1260', limit_mw: '200000' });
+});
+
+test('a probe that only reads goes on, and calls no setter', { timeout: LONG }, async () => {
+  await gpu.send('fault', { name: 'deny', verb: 'set_limit', code: 15 });
+  const library = { TOKBENCH_NVML_LIBRARY: stub.path ?? '/no/library', TOKBENCH_SIM_GPU_SOCKET: gpu.socketPath };
+  for (const args of [['--socket', gpu.socketPath], ...(stub.path === null ? [] : [[]])]) {
+    const { code, stdout, stderr } = await said(['probe', ...args], library);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/power cap +not tried/);
+  }
+  await gpu.send('fault', { name: 'clear' });
   expect(await gpu.send('state')).toMatchObject({ locked_max_mhz: '1260', limit_mw: '200000' });
 });
 

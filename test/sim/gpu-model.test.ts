@@ -47,6 +47,21 @@ describe('clock', () => {
   });
 });
 
+describe('time under the power limit', () => {
+  test('counts while the limit lowers the clock of a working board, and at no other time', () => {
+    const gpu = new SimulatedGpu();
+    gpu.setLoad(S, ENGINE, PREFILL);
+    expect(gpu.read(3 * S).powerViolationNs).toBe(0);
+    gpu.setLimit(4 * S, 200_000);
+    expect(gpu.read(6 * S).powerViolationNs).toBe(2 * S);
+    gpu.setLoad(7 * S, ENGINE, { activity: 0, memUtil: 0 });
+    expect(gpu.read(20 * S).powerViolationNs).toBe(3 * S);
+    gpu.setLoad(20 * S, ENGINE, PREFILL);
+    gpu.forget(21 * S, ENGINE);
+    expect(gpu.read(30 * S).powerViolationNs).toBe(4 * S);
+  });
+});
+
 describe('power', () => {
   test('in every phase is METHOD 6.4 at the clock, and the integral knows it exactly', () => {
     const gpu = new SimulatedGpu();

@@ -126,6 +126,30 @@ describe.each(doors)('through %s', (_name, address) => {
   });
 });
 
+test('of two boards each is watched, and what happens to the second is seen of the second', async () => {
+  const second = await startTestGpu(1);
+  try {
+    const addresses: GpuAddress[] = [simulated(), { kind: 'simulated', socketPath: second.socketPath }];
+    const running = await startBoardWatch({ addresses, originNs, periodMs: 50, tag: TAG });
+    watch = running;
+    await running.enter('starting');
+    await running.enter('loaded');
+    await second.send('fault', { name: 'foreign_process', pid: 2 ** 30, bytes: 5 });
+    await second.send('fault', { name: 'ecc_errors', count: 2 });
+    const [quiet, hit] = (await running.evidence()).boards;
+    expect(quiet!.stretches.at(-1)!.processes).toEqual([]);
+    expect(quiet!.faults.sightings).toEqual([]);
+    expect(hit!.stretches.at(-1)!.processes).toEqual([expect.objectContaining({ pid: 2 ** 30 })]);
+    expect(hit).toMatchObject({ ecc: { first: 0, last: 2 }, faults: { sightings: [{ kind: 'double_bit_ecc' }] } });
+    await second.stop();
+    const [alive, lost] = (await running.evidence()).boards;
+    expect(alive!.failedPolls).toBe(0);
+    expect(lost!.failedPolls).toBeGreaterThan(0);
+  } finally {
+    await second.stop();
+  }
+});
+
 test('a server that was running already leaves every process untold', async () => {
   const running = await start(simulated(), null);
   const pid = await onTheBoard({});
