@@ -134,8 +134,7 @@ describe('another process on the board', () => {
 });
 
 test('a list that fails before the window has ended is no evidence for the rest of it', () => {
-  const { stretches } = quietSurroundings();
-  const cut = stretches.map((each) => ({ ...each, toNs: Math.min(each.toNs, 60 * S) }));
+  const cut = quiet.stretches.map((each) => ({ ...each, toNs: Math.min(each.toNs, 60 * S) }));
   const cell = judged({ stretches: cut, failedPolls: 75, processesCode: 'UNKNOWN' });
   expect(ruleOf(cell, 'V22')).toMatchObject({
     status: 'hit',

@@ -59,14 +59,22 @@ function watchedThrough({ facts, boards }: RuleInput): SurroundingsEvidence | nu
 const NOT_WATCHED = 'the boards were not watched to the end of the window';
 
 /** Each board by itself: the worst answer counts, with the number of its board. */
-function onEveryBoard(act: RuleAct, judge: (seen: BoardSurroundings) => Finding): Rule['check'] {
+function onEveryBoard(act: RuleAct, judge: (seen: BoardSurroundings, input: RuleInput) => Finding): Rule['check'] {
   return (input) => {
     const seen = watchedThrough(input);
-    return seen === null ? noEvidence(NOT_WATCHED) : worstFinding(act, seen.boards.map(judge));
+    return seen === null
+      ? noEvidence(NOT_WATCHED)
+      : worstFinding(
+          act,
+          seen.boards.map((board) => judge(board, input)),
+        );
   };
 }
 
-function foreign({ stretches, afterLoad, failedPolls, processesCode }: BoardSurroundings): Finding {
+function foreign(
+  { stretches, afterLoad, failedPolls, processesCode }: BoardSurroundings,
+  { facts }: RuleInput,
+): Finding {
   if (stretches.length === 0) {
     const text = `the compute processes on the board cannot be listed: ${processesCode}`;
     const unlisted = { failedPolls, processesCode };
@@ -75,7 +83,7 @@ function foreign({ stretches, afterLoad, failedPolls, processesCode }: BoardSurr
   }
   if (afterLoad === null) return noEvidence('the processes were not listed once the server had loaded');
   const listedToNs = stretches.at(-1)!.toNs;
-  if (listedToNs < input.facts.phases.window.endNs) {
+  if (listedToNs < facts.phases.window.endNs) {
     const text = `the compute processes could not be listed to the end of the window: ${processesCode}`;
     return noEvidence(text, { listedToNs, failedPolls, processesCode });
   }

@@ -100,6 +100,7 @@ export function timelineFigure(plot: PlotModule, view: CellView): FigureResult {
   if (view.cell.gpu.kind === 'none') return skipped(name, 'energy: none, there was no GPU to sample');
   if (view.gpu === null) return skipped(name, 'the capture holds no GPU sample of this cell');
   const series = seriesOf(view);
+  const boards = view.cell.boards.length;
   return {
     kind: 'figure',
     name,
@@ -107,7 +108,10 @@ export function timelineFigure(plot: PlotModule, view: CellView): FigureResult {
     subtitle: cellSubtitle(view),
     alt: `Board power, SM clock and temperature of ${view.title} over time; the measured window is shaded.${said(view)}`,
     panels: series.map((item, at) => panel(plot, view, item, at === 0, at === series.length - 1)),
-    notes: ['Line: mean; band: lowest to highest sample of each bin. Shaded: the measured window. GPU board only.'],
+    notes: [
+      'Line: mean; band: lowest to highest sample of each bin. Shaded: the measured window. GPU board only.',
+      ...(boards > 1 ? [`Of ${boards} boards: the mean is over all of them, the band spans all of them.`] : []),
+    ],
     cell: view.anchor,
   };
 }
