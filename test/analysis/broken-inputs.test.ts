@@ -32,7 +32,12 @@ function twoBoards(second: EditSample | null): GpuSampleTable {
 
 const ofTwo = (second: EditSample | null) =>
   assess({
-    facts: (facts) => ({ ...facts, gpu: { ...facts.gpu, counter: { ...COUNTER, boards: 2 } } }),
+    facts: ({ control, surroundings, ...facts }) => ({
+      ...facts,
+      control: { ...control, boards: control.boards.flatMap((board) => [board, board]) },
+      surroundings: { ...surroundings!, boards: surroundings!.boards.flatMap((board) => [board, board]) },
+      gpu: { ...facts.gpu, counter: { ...COUNTER, boards: 2 } },
+    }),
     evidence: { gpu: twoBoards(second) },
   });
 
@@ -155,7 +160,7 @@ describe('an exporter that shows the enforced limit of a board whose settings no
           const missing = ['reasons', 'smClockMhz'] as const;
           return {
             ...facts,
-            control: { ...facts.control, defaults: null },
+            control: { ...facts.control, boards: [] },
             gpu: { ...facts.gpu, kind: 'dcgm', counter: { ...COUNTER, missing } },
           };
         },
