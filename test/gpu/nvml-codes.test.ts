@@ -147,7 +147,7 @@ const DOCUMENTED: Readonly<Record<NvmlFunction, Documented>> = {
     attempt: reading,
     ends: (code) => ({
       empty: [...(isAbsent(code) ? ['powerInstantMw'] : ['powerInstantMw', 'powerAverageMw']), 'powerViolationNs'],
-      errors: [`nvmlDeviceGetFieldValues: ${nvmlName(code)}`, `field 74: ${nvmlName(code)}`],
+      errors: [`nvmlDeviceGetFieldValues: ${nvmlName(code)}`],
     }),
   },
   // Asked only where the two power fields are absent.

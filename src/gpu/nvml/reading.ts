@@ -25,7 +25,8 @@ export class NvmlReader {
   readonly #session: NvmlSession;
   readonly #board: NvmlHandle;
   readonly #power = fieldRequest([POWER_INSTANT, POWER_AVERAGE]);
-  readonly #violation = fieldRequest([POWER_VIOLATION]);
+  /** The same, and a slow field that costs no call of its own this way. */
+  readonly #powerAndViolation = fieldRequest([POWER_INSTANT, POWER_AVERAGE, POWER_VIOLATION]);
   readonly #utilization = Buffer.alloc(STRUCT_BYTES.nvmlUtilization_t);
 
   /** Drivers without the two fields have one figure, which is a mean or not by the board's architecture. */
@@ -46,15 +47,17 @@ export class NvmlReader {
     sample.atNs = Number(endedNs - originNs);
     sample.callNs = Number(endedNs - beganNs);
     sample.energyMj = this.#value('nvmlDeviceGetTotalEnergyConsumption', energy);
-    this.#readPower(sample);
+    this.#readPower(sample, scope);
     if (scope === 'all') this.#readSlow(sample);
     return sample;
   }
 
-  #readPower(sample: GpuSample): void {
-    const code = this.#session.call('nvmlDeviceGetFieldValues', this.#board, 2, this.#power);
+  #readPower(sample: GpuSample, scope: ReadScope): void {
+    const [count, fields] = scope === 'all' ? [3, this.#powerAndViolation] : [2, this.#power];
+    const code = this.#session.call('nvmlDeviceGetFieldValues', this.#board, count, fields);
     if (code === NVML_SUCCESS) {
-      const [instant, average] = [fieldAnswer(this.#power, 0), fieldAnswer(this.#power, 1)];
+      const [instant, average] = [fieldAnswer(fields, 0), fieldAnswer(fields, 1)];
+      if (scope === 'all') sample.powerViolationNs = this.#value(`field ${POWER_VIOLATION}`, fieldAnswer(fields, 2));
       sample.powerInstantMw = this.#value(`field ${POWER_INSTANT}`, instant);
       sample.powerAverageMw = this.#value(`field ${POWER_AVERAGE}`, average);
       if (nvmlPolicy(instant.code) !== 'absent' || nvmlPolicy(average.code) !== 'absent') return;
@@ -76,7 +79,6 @@ export class NvmlReader {
     sample.persistence = this.#u32('nvmlDeviceGetPersistenceMode');
     sample.reasons = this.#reasons();
     sample.utilizationPct = this.#utilizationPct();
-    sample.powerViolationNs = this.#powerViolationNs();
   }
 
   /** Older drivers have a call of its own for it. */
@@ -98,12 +100,6 @@ export class NvmlReader {
     const code = this.#session.call('nvmlDeviceGetUtilizationRates', this.#board, this.#utilization);
     const value = code === NVML_SUCCESS ? this.#utilization.readUInt32LE(0) : Number.NaN;
     return this.#value('nvmlDeviceGetUtilizationRates', { code, value });
-  }
-
-  #powerViolationNs(): number {
-    const code = this.#session.call('nvmlDeviceGetFieldValues', this.#board, 1, this.#violation);
-    const reading = code === NVML_SUCCESS ? fieldAnswer(this.#violation, 0) : { code, value: Number.NaN };
-    return this.#value(`field ${POWER_VIOLATION}`, reading);
   }
 
   #u32(name: NvmlFunction, ...args: readonly number[]): number {
