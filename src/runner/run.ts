@@ -22,6 +22,7 @@ import { makeJournalFolder } from '../gpu/guard/journal.ts';
 import { NO_GUARD } from '../gpu/guard/no-guard.ts';
 import { findRunOnBoard } from '../gpu/guard/stale.ts';
 import type { LoadOptions } from '../loadgen/load.ts';
+import { scopeProblems } from '../telemetry/other-scopes.ts';
 import { attachFirst, type FirstAttachment } from './attach.ts';
 import { measureBareIdle } from './bare-idle.ts';
 import { type CalibrationDepth, calibrate, refuseUncalibrated, skippedCalibration } from './calibrate.ts';
@@ -181,6 +182,9 @@ async function guarded(options: RunOptions, opened: Opened): Promise<RunResult> 
     });
     sayFoundSettings(run);
     sayUntriedLocks(run, opened.untried);
+    for (const { code, message, advice } of await scopeProblems(run.experiment.otherScopes)) {
+      warn(run, 'scopes', code, message, advice);
+    }
     await proveClient(run, options.calibration);
     await runLaunches(run, opened.plan, failures);
     if (lost.signal.aborted) throw lost.signal.reason;

@@ -83,10 +83,16 @@ export const dcgmMissing = ({ values }: DcgmBoard): GpuSampleColumn[] => {
 
 /**
  * The wanted boards of a page, in the order asked for.
- * @throws RefusedError `mig_enabled`, `dcgm_board_unknown`, `dcgm_which_board`
+ * @throws RefusedError `dcgm_no_counter`, `dcgm_which_board`, `dcgm_board_unknown`, `mig_enabled`
  */
 export function wantedBoards(boards: readonly DcgmBoard[], { url, uuids }: DcgmAddress): DcgmBoard[] {
-  const known = boards.map(({ uuid, name }) => `${uuid} (${name})`).join(', ') || 'no board at all';
+  if (boards.length === 0) {
+    throw new RefusedError('dcgm_no_counter', `${url} shows no energy counter of any board.`, {
+      advice:
+        'Give the metrics page of dcgm-exporter on the machine of the server; its field list must have DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION.',
+    });
+  }
+  const known = boards.map(({ uuid, name }) => `${uuid} (${name})`).join(', ');
   if (uuids.length === 0 && boards.length !== 1) {
     throw new RefusedError('dcgm_which_board', `${url} shows ${known}.`, {
       advice: 'Name the boards that the server runs on: uuids in the config, or #UUID,UUID behind the URL.',

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import {
   type Anchor,
   type MetricSample,
+  messageOf,
   NS_PER_MS,
   type OtherScopesSpec,
   SCOPE_JOULES,
@@ -44,6 +45,51 @@ export function watchOtherScopes(
     },
     stop: () => clearInterval(timer),
   };
+}
+
+/** Something that was asked for and gives no readings as things stand. */
+export interface ScopeProblem {
+  readonly code: 'rapl_unreadable' | 'meter_missing' | 'meter_columns';
+  readonly message: string;
+  readonly advice: string;
+}
+
+/** What of the wanted scopes cannot be read now. A meter whose program starts later is still read at the end of each load. */
+export async function scopeProblems(
+  { rapl, meterCsv }: OtherScopesSpec,
+  zones: readonly RaplZone[] = rapl ? raplZones() : [],
+): Promise<ScopeProblem[]> {
+  const found: ScopeProblem[] = [];
+  if (rapl && zones.length === 0) {
+    found.push({
+      code: 'rapl_unreadable',
+      message: 'No RAPL counter can be read here: CPU packages and memory will be missing.',
+      advice: 'Many virtual machines have none; elsewhere /sys/class/powercap is readable by root alone.',
+    });
+  }
+  return meterCsv === null ? found : [...found, ...(await meterProblems(meterCsv))];
+}
+
+async function meterProblems(path: string): Promise<ScopeProblem[]> {
+  try {
+    if (meterReadings(await readFile(path, 'utf8')).column !== '') return [];
+    return [
+      {
+        code: 'meter_columns',
+        message: `${path} has no line that names a time and a power column yet.`,
+        advice:
+          'Its first line must name both, for example `timestamp,power_W`; times are epoch seconds or dates with a zone.',
+      },
+    ];
+  } catch (error) {
+    return [
+      {
+        code: 'meter_missing',
+        message: `The meter's file cannot be read: ${messageOf(error)}`,
+        advice: 'Start the program that writes it; the file is read again at the end of each load.',
+      },
+    ];
+  }
 }
 
 /** A file that is missing gives no readings: the analysis then says that the scope was not measured. */

@@ -85,6 +85,7 @@ describe('a page of the exporter', () => {
     expect(() => wantedBoards(boards, address(url))).toThrow(new RegExp(`${A}.*${B}`));
     expect(wantedBoards(boards, address(url, B, A)).map((board) => board.uuid)).toEqual([B, A]);
     expect(() => wantedBoards(boards, address(url, 'GPU-none'))).toThrow(/does not show/);
+    expect(() => wantedBoards(dcgmBoards('<html>'), address(url))).toThrow(/no energy counter of any board/);
   });
 
   test('that is not there is an environment error', async () => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { otherScopeLines } from '../../src/analysis/energy-words.ts';
 import { otherScopes } from '../../src/analysis/other-scopes.ts';
 import { meterReadings } from '../../src/telemetry/meter.ts';
-import { watchOtherScopes } from '../../src/telemetry/other-scopes.ts';
+import { scopeProblems, watchOtherScopes } from '../../src/telemetry/other-scopes.ts';
 import { raplZones } from '../../src/telemetry/rapl.ts';
 
 let root: string;
@@ -162,4 +162,16 @@ test('a counter in joules is interpolated at both edges; the line says that it i
   expect(found[0]!.energyJ).toBeCloseTo(100, 9);
   const lines = otherScopeLines({ metrics: { otherScopes: found } as never });
   expect(lines[0]).toMatch(/^package-0 \(RAPL\): 100\.0 J.*in none of the figures of the boards$/);
+});
+
+test('what was asked for and cannot be read is said before anything is measured', async () => {
+  const path = join(root, 'meter.csv');
+  const codes = async (rapl: boolean, meterCsv: string | null) =>
+    (await scopeProblems({ rapl, meterCsv }, [])).map(({ code }) => code);
+  expect(await codes(false, null)).toEqual([]);
+  expect(await codes(true, path)).toEqual(['rapl_unreadable', 'meter_missing']);
+  writeFileSync(path, 'when,how much\n1,2\n');
+  expect(await codes(false, path)).toEqual(['meter_columns']);
+  writeFileSync(path, 'timestamp,power_W\n');
+  expect(await codes(false, path)).toEqual([]);
 });
