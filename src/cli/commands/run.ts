@@ -1,10 +1,12 @@
 // tokbench run: one experiment from its config file into a capture, then its report.
 
+import { parse } from 'node:path';
 import type { Command } from 'commander';
 import { positive } from '../numbers.ts';
+import { utcStamp } from '../stamp.ts';
 
 interface Options {
-  readonly out: string;
+  readonly out?: string;
   readonly price?: number;
   readonly report: boolean;
   readonly calibrate: boolean;
@@ -16,7 +18,7 @@ interface Options {
 export function configure(command: Command): void {
   command
     .argument('<config>', 'experiment file (YAML)')
-    .requiredOption('--out <dir>', 'run directory; must be new or empty')
+    .option('--out <dir>', 'run directory; must be new or empty (default: results/raw/<config>-<UTC time>)')
     .option('--price <dollars>', 'price of the instance in dollars per hour; without it no dollars are shown', positive)
     .option('--no-calibrate', 'do not let the client prove its floor and ceiling first; the capture says so')
     .option('--allow-invalid', 'exit 0 even when our own client was at its limit in some cell')
@@ -36,7 +38,8 @@ async function run(config: string, options: Options): Promise<number> {
   const { withWatchedRun } = await import('../watched-run.ts');
   const { runExperiment } = await import('../../runner/run.ts');
   const skipped = options.calibrate ? {} : { calibration: { skipped: 'switched off by --no-calibrate' } };
-  const wanted = { config, dir: options.out, pricePerHour: options.price ?? null, ...skipped };
+  const dir = options.out ?? `results/raw/${parse(config).name}-${utcStamp()}`;
+  const wanted = { config, dir, pricePerHour: options.price ?? null, ...skipped };
   const code = await withWatchedRun(wanted, async (run) => {
     const result = await runExperiment(run);
     if (options.report && result.status !== 'interrupted') await (await import('./report.ts')).reportRun(result.dir);
@@ -45,7 +48,7 @@ async function run(config: string, options: Options): Promise<number> {
     const holds = await (await import('./verify.ts')).verifyAndPrint(result.dir);
     return holds ? result : { ...result, status: 'failed' };
   });
-  if (code === 0 && !options.allowInvalid) await refuseSaturated(options.out);
+  if (code === 0 && !options.allowInvalid) await refuseSaturated(dir);
   return code;
 }
 
