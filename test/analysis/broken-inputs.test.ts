@@ -2,23 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { idlePower } from '../../src/analysis/idle.ts';
-import { type CounterFacts, type GpuSampleTable, gpuSampleTable } from '../../src/core/index.ts';
-import { assess, type EditSample, goodFacts, goodSamples, hits, MS, ruleOf, S } from './support.ts';
-
-const COUNTER: CounterFacts = {
-  depth: 'full',
-  boards: 1,
-  polls: [],
-  tickNs: 100 * MS,
-  largestGapNs: 120 * MS,
-  callNs: 0,
-  latencyNs: 0,
-  latencyFrom: 'none',
-  cacheNs: 0,
-  maxGapNs: S,
-  missing: [],
-  refused: null,
-};
+import { type GpuSampleTable, gpuSampleTable } from '../../src/core/index.ts';
+import { assess, COUNTER_FACTS, type EditSample, goodFacts, goodSamples, hits, MS, ruleOf, S } from './support.ts';
 
 function twoBoards(second: EditSample | null): GpuSampleTable {
   const tables = [goodSamples(), ...(second === null ? [] : [goodSamples((s) => ({ board: 1, ...second(s) }))])];
@@ -36,7 +21,7 @@ const ofTwo = (second: EditSample | null) =>
       ...facts,
       control: { ...control, boards: control.boards.flatMap((board) => [board, board]) },
       surroundings: { ...surroundings!, boards: surroundings!.boards.flatMap((board) => [board, board]) },
-      gpu: { ...facts.gpu, counter: { ...COUNTER, boards: 2 } },
+      gpu: { ...facts.gpu, counter: { ...COUNTER_FACTS, boards: 2 } },
     }),
     evidence: { gpu: twoBoards(second) },
   });
@@ -161,7 +146,7 @@ describe('an exporter that shows the enforced limit of a board whose settings no
           return {
             ...facts,
             control: { ...facts.control, boards: [] },
-            gpu: { ...facts.gpu, kind: 'dcgm', counter: { ...COUNTER, missing } },
+            gpu: { ...facts.gpu, kind: 'dcgm', counter: { ...COUNTER_FACTS, missing } },
           };
         },
         samples: (s) => ({ ...UNTOLD, enforcedLimitMw: limitMw(s.atNs) }),

@@ -7,7 +7,18 @@ import { type CounterDelay, energyOfWindow } from '../../src/analysis/energy-win
 import { energyLine, energyScope, tooShort } from '../../src/analysis/energy-words.ts';
 import { boardPeriodMs, cachePeriodMs, shortestWindowForeseenS } from '../../src/analysis/tick.ts';
 import { type CounterFacts, gpuSampleTable, NS_PER_MS } from '../../src/core/index.ts';
-import { assess, type EditSample, goodFacts, gpuSample, hits, MS, ruleOf, S } from './support.ts';
+import {
+  assess,
+  COUNTER_FACTS,
+  type EditSample,
+  goodFacts,
+  gpuSample,
+  hits,
+  MS,
+  ruleOf,
+  S,
+  trueEnergyMj,
+} from './support.ts';
 
 const MAX_POWER_W = 437.5;
 
@@ -23,23 +34,11 @@ interface World {
   readonly readAt: readonly number[];
 }
 
-function trueMj({ profile }: World, atNs: number): number {
-  let energyMj = 0;
-  let leftNs = atNs;
-  for (const [lengthNs, powerW] of profile) {
-    const nowNs = Math.min(leftNs, lengthNs);
-    energyMj += (nowNs * powerW) / 1e6;
-    leftNs -= nowNs;
-    if (leftNs <= 0) break;
-  }
-  return energyMj + (Math.max(0, leftNs) * profile.at(-1)![1]) / 1e6;
-}
-
 function shownMj(world: World, atNs: number): number {
   const { tickNs, latencyNs, refreshNs } = world;
   const seenNs = refreshNs === null ? atNs : (refreshNs.findLast((at) => at <= atNs) ?? 0);
   const delayedNs = Math.max(0, seenNs - latencyNs);
-  return trueMj(world, Math.floor(delayedNs / tickNs) * tickNs);
+  return trueEnergyMj(world.profile, Math.floor(delayedNs / tickNs) * tickNs);
 }
 
 function sampled(world: World) {
@@ -111,7 +110,7 @@ function errorOverBound(world: World, delay: CounterDelay, from: number, to: num
   const window = { startNs: Math.round(from * endNs), endNs: Math.round(to * endNs) };
   const reading = energyOfWindow(read, window, MAX_POWER_W, delay);
   if (reading.code !== null) throw new Error(reading.code);
-  const trueJ = (trueMj(world, window.endNs) - trueMj(world, window.startNs)) / 1000;
+  const trueJ = (trueEnergyMj(world.profile, window.endNs) - trueEnergyMj(world.profile, window.startNs)) / 1000;
   return Math.abs(reading.energyJ - trueJ) / reading.boundJ;
 }
 
@@ -217,23 +216,8 @@ describe('each fault yields exactly its code', () => {
   });
 });
 
-const FACTS: CounterFacts = {
-  depth: 'full',
-  boards: 1,
-  polls: [],
-  tickNs: 100 * MS,
-  largestGapNs: 120 * MS,
-  callNs: 0,
-  latencyNs: 0,
-  latencyFrom: 'none',
-  cacheNs: 0,
-  maxGapNs: S,
-  missing: [],
-  refused: null,
-};
-
 function withCounter(facts: ReturnType<typeof goodFacts>, counter: Partial<CounterFacts>, kind?: 'dcgm') {
-  return { ...facts, gpu: { ...facts.gpu, kind: kind ?? facts.gpu.kind, counter: { ...FACTS, ...counter } } };
+  return { ...facts, gpu: { ...facts.gpu, kind: kind ?? facts.gpu.kind, counter: { ...COUNTER_FACTS, ...counter } } };
 }
 
 describe('an exporter of another machine', () => {
@@ -282,7 +266,7 @@ describe('an exporter of another machine', () => {
   ])('with a cache of %f s a window needs %d s at 250 W on a 350 W board', (cacheS, neededS) => {
     const tickNs = cacheS * S;
     const needed = shortestWindowForeseenS(
-      { ...FACTS, tickNs, cacheNs: tickNs },
+      { ...COUNTER_FACTS, tickNs, cacheNs: tickNs },
       cachePeriodMs(tickNs),
       MAX_POWER_W,
       250,

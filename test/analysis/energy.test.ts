@@ -5,7 +5,7 @@ import { energyOfWindow } from '../../src/analysis/energy-window.ts';
 import { energyForbiddenBy, gpuWindow, gpuWindows, totalEnergy, windowEnergy } from '../../src/analysis/gpu-window.ts';
 import { energyAboveIdle, idlePower } from '../../src/analysis/idle.ts';
 import { type CounterFacts, gpuSampleTable } from '../../src/core/index.ts';
-import { goodSamples, gpuSample, MS, S } from './support.ts';
+import { goodSamples, gpuSample, MS, S, trueEnergyMj } from './support.ts';
 
 const MAX_POWER_W = 437.5;
 
@@ -34,19 +34,6 @@ interface Board {
   readonly readAt: readonly number[];
 }
 
-/** Exact energy up to `atNs`, mJ. */
-function trueMj({ profile }: Board, atNs: number): number {
-  let energyMj = 0;
-  let leftNs = atNs;
-  for (const [lengthNs, powerW] of profile) {
-    const nowNs = Math.min(leftNs, lengthNs);
-    energyMj += (nowNs * powerW) / 1e6;
-    leftNs -= nowNs;
-    if (leftNs <= 0) break;
-  }
-  return energyMj;
-}
-
 function readings(board: Board) {
   const { tickNs, tickPhaseNs, gapsNs, callsNs, readAt } = board;
   let atNs = 0;
@@ -55,7 +42,7 @@ function readings(board: Board) {
     const callNs = Math.min(callsNs[k]!, gapNs);
     const seenNs = atNs - callNs + callNs * readAt[k]!;
     const tickedNs = Math.floor((seenNs - tickPhaseNs) / tickNs) * tickNs + tickPhaseNs;
-    return gpuSample({ atNs, callNs, energyMj: trueMj(board, Math.max(0, tickedNs)) });
+    return gpuSample({ atNs, callNs, energyMj: trueEnergyMj(board.profile, Math.max(0, tickedNs)) });
   });
   return { series: counterSeries(gpuSampleTable(samples)), endNs: atNs };
 }
@@ -90,7 +77,8 @@ describe('energy of a window', () => {
           const window = { startNs: Math.round(from * endNs), endNs: Math.round(to * endNs) };
           const reading = energyOfWindow(series, window, MAX_POWER_W);
           if (reading.code !== null) return;
-          const trueJ = (trueMj(board, window.endNs) - trueMj(board, window.startNs)) / 1000;
+          const trueJ =
+            (trueEnergyMj(board.profile, window.endNs) - trueEnergyMj(board.profile, window.startNs)) / 1000;
           worst = Math.max(worst, Math.abs(reading.energyJ - trueJ) / reading.boundJ);
           expect(Math.abs(reading.energyJ - trueJ)).toBeLessThanOrEqual(reading.boundJ);
         },

@@ -3,6 +3,7 @@
 import { assessCell, type CellAssessment, type CellEvidence, type CellFacts } from '../../src/analysis/cell.ts';
 import {
   CELL_SCHEMA,
+  type CounterFacts,
   GPU_SAMPLE_COLUMNS,
   type GpuSample,
   gpuSampleTable,
@@ -272,3 +273,32 @@ export function ruleOf(assessment: CellAssessment, rule: string): RuleOutcome {
 /** Names of the rules that were hit. */
 export const hits = (assessment: CellAssessment): string[] =>
   assessment.rules.filter((rule) => rule.status === 'hit').map((rule) => rule.rule);
+
+/** A counter of one board as the preflight finds it: tick 100 ms, no latency, no cache. */
+export const COUNTER_FACTS: CounterFacts = {
+  depth: 'full',
+  boards: 1,
+  polls: [],
+  tickNs: 100 * MS,
+  largestGapNs: 120 * MS,
+  callNs: 0,
+  latencyNs: 0,
+  latencyFrom: 'none',
+  cacheNs: 0,
+  maxGapNs: S,
+  missing: [],
+  refused: null,
+};
+
+/** Exact energy up to `atNs` of a power profile in steps (length in ns, W), the last of which goes on; mJ. */
+export function trueEnergyMj(profile: readonly (readonly [number, number])[], atNs: number): number {
+  let energyMj = 0;
+  let leftNs = atNs;
+  for (const [lengthNs, powerW] of profile) {
+    const nowNs = Math.min(leftNs, lengthNs);
+    energyMj += (nowNs * powerW) / 1e6;
+    leftNs -= nowNs;
+    if (leftNs <= 0) return energyMj;
+  }
+  return energyMj + (leftNs * profile.at(-1)![1]) / 1e6;
+}
